@@ -1,0 +1,122 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use sandbox::{Bytes, Requirement};
+
+/// Runs code that nobody has vetted, and hands back everything worth knowing about the run.
+#[derive(Debug, Parser)]
+#[command(name = "belljar", version, about, max_term_width = 110)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: GlobalArguments,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GlobalArguments {
+    /// Configuration file [default: belljar/belljar.toml in the user's configuration folder]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The weakest isolation to accept: `full`, or `landlock` on hosts that block user namespaces [default: full]
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub(crate) require: Option<Requirement>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run code once; its output and exit code are passed through
+    Run(RunArguments),
+    /// Run a sample in every language found on this machine and show the results
+    Example(ExampleArguments),
+    /// Show what is enforced here, what is found, and what to do about the rest
+    Doctor(DoctorArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit code: the program's own; 124 timed out; 137 ended by a limit or a signal; 125 belljar refused or failed.")]
+pub(crate) struct RunArguments {
+    /// The program; `-` reads it from standard input
+    #[arg(value_name = "FILE", required_unless_present = "code", conflicts_with = "code")]
+    pub(crate) file: Option<PathBuf>,
+    /// The program itself
+    #[arg(short = 'c', long, value_name = "CODE")]
+    pub(crate) code: Option<String>,
+    /// Its language [default: worked out from the code]
+    #[arg(short, long, value_name = "LANG")]
+    pub(crate) language: Option<String>,
+    /// Which engine runs it
+    #[arg(long, value_enum, default_value_t = EngineArgument::Auto)]
+    pub(crate) engine: EngineArgument,
+    /// A file to copy into the workspace, under the same relative path or another NAME (repeatable)
+    #[arg(long = "file", value_name = "[NAME=]PATH")]
+    pub(crate) files: Vec<std::ffi::OsString>,
+    /// What the program reads from standard input; `-` passes ours on [default: nothing]
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) stdin: Option<PathBuf>,
+    /// An environment variable (repeatable)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// Wall-clock limit, such as 10s or 500ms
+    #[arg(long, value_parser = humantime::parse_duration, value_name = "TIME")]
+    pub(crate) timeout: Option<Duration>,
+    /// CPU time limit
+    #[arg(long, value_parser = humantime::parse_duration, value_name = "TIME")]
+    pub(crate) cpu: Option<Duration>,
+    /// Memory limit, such as 512MiB
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<Bytes>,
+    /// Limit on everything it writes to files
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) disk: Option<Bytes>,
+    /// Limit on processes and threads
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) processes: Option<u32>,
+    /// Hosts that the program may connect to
+    #[arg(long, value_name = "HOST[:PORT]", value_delimiter = ',')]
+    pub(crate) network: Vec<String>,
+    /// Where to put the files that the program made
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the structured result instead of the program's output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Leave a layer of isolation out, to show in a test what it is for
+    #[arg(long, hide = true, value_name = "LAYER", value_parser = layer)]
+    pub(crate) without: Vec<jail::Layer>,
+    /// The program's arguments
+    #[arg(last = true, value_name = "ARGS")]
+    pub(crate) args: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum EngineArgument {
+    Auto,
+    Wasm,
+    Native,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExampleArguments {
+    /// Only these languages
+    #[arg(value_name = "LANG")]
+    pub(crate) languages: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn layer(name: &str) -> Result<jail::Layer, String> {
+    let found = jail::Layer::ALL.into_iter().find(|(_, known)| *known == name);
+    found.map(|(layer, _)| layer).ok_or_else(|| {
+        let names: Vec<&str> = jail::Layer::ALL.iter().map(|(_, name)| *name).collect();
+        format!("use one of {}", names.join(", "))
+    })
+}

@@ -1,0 +1,5 @@
+//! The commands.
+
+pub(crate) mod doctor;
+pub(crate) mod example;
+pub(crate) mod run;

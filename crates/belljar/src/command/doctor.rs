@@ -1,0 +1,72 @@
+//! `belljar doctor`: what is enforced here, as probed.
+
+use std::process::ExitCode;
+
+use engine_native::{HostReport, NativeEngine};
+use sandbox::{Engine as _, Language};
+use serde_json::json;
+
+use crate::arguments::DoctorArguments;
+use crate::settings::Settings;
+use crate::{engine, report};
+
+pub(crate) async fn run(arguments: &DoctorArguments, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let native = engine::native(settings, Vec::new()).await?;
+    let accepted = settings.require.accepts(native.report().isolation.level);
+    let text = if arguments.json { as_json(&native, settings) } else { as_text(&native, settings) };
+    report::print(&text)?;
+    Ok(if accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn as_json(native: &NativeEngine, settings: &Settings) -> String {
+    let HostReport { isolation, layers, failed, advice } = native.report();
+    let layers: Vec<_> = layers
+        .iter()
+        .map(|layer| json!({ "name": layer.name, "present": layer.stands, "detail": layer.evidence }))
+        .collect();
+    let failed: Vec<_> =
+        failed.iter().map(|attempt| json!({ "level": attempt.level.to_string(), "reason": attempt.reason })).collect();
+    let languages: Vec<_> = Language::all()
+        .iter()
+        .map(|language| match native.serves(language) {
+            Ok(()) => json!({ "id": language.id, "present": true }),
+            Err(refusal) => json!({ "id": language.id, "present": false, "detail": refusal.hint() }),
+        })
+        .collect();
+    let report = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "level": isolation.level.to_string(),
+        "required": settings.require.to_string(),
+        "accepted": settings.require.accepts(isolation.level),
+        "missing": isolation.missing,
+        "limits": { "memory": isolation.memory.to_string(), "processes": isolation.processes.to_string() },
+        "layers": layers,
+        "failed": failed,
+        "advice": advice,
+        "languages": languages,
+    });
+    format!("{report:#}\n")
+}
+
+fn as_text(native: &NativeEngine, settings: &Settings) -> String {
+    let HostReport { isolation, layers, failed, advice } = native.report();
+    let verdict = if settings.require.accepts(isolation.level) { "accepted" } else { "REFUSED: nothing runs here" };
+    let mut text = format!("isolation level: {} (required: {}; {verdict})\n\n", isolation.level, settings.require);
+    let mut rows = vec![["layer", "here", "what the probe saw"].map(str::to_owned).to_vec()];
+    rows.extend(layers.iter().map(|layer| {
+        vec![layer.name.clone(), if layer.stands { "yes" } else { "no" }.to_owned(), layer.evidence.clone()]
+    }));
+    text.push_str(&report::table(&rows));
+    text.push_str(&format!("\nmemory limit held by: {}; process limit held by: {}\n", isolation.memory, isolation.processes));
+    for attempt in failed {
+        text.push_str(&format!("level {} is not possible here: {}\n", attempt.level, attempt.reason));
+    }
+    let (found, missing): (Vec<_>, Vec<_>) = Language::all().iter().partition(|language| native.serves(language).is_ok());
+    let ids = |languages: &[&Language]| languages.iter().map(|language| language.id).collect::<Vec<_>>().join(" ");
+    text.push_str(&format!("\nlanguages found:     {}\nlanguages not found: {}\n", ids(&found), ids(&missing)));
+    for (index, sentence) in advice.iter().enumerate() {
+        text.push_str(if index == 0 { "\nwhat you can do:\n" } else { "" });
+        text.push_str(&format!("  - {sentence}\n"));
+    }
+    text
+}

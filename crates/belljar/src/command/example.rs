@@ -1,0 +1,90 @@
+//! `belljar example`: a sample in every language found here.
+
+use std::process::ExitCode;
+
+use runtime::{RunError, Runtime};
+use sandbox::{Language, Package, Refusal, Request};
+
+use crate::arguments::ExampleArguments;
+use crate::settings::Settings;
+use crate::{engine, report};
+
+pub(crate) async fn run(arguments: &ExampleArguments, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let languages = chosen(&arguments.languages)?;
+    let runtime = engine::runtime(settings, Vec::new()).await?;
+    report::print("Each sample runs in a fresh sandbox: no network, no files of yours, nothing left behind.\n\n")?;
+
+    let mut rows = vec![["language", "version", "engine", "isolation", "time", "result", "output"].map(str::to_owned).to_vec()];
+    let mut missing = Vec::new();
+    let mut failures = 0;
+    for language in languages {
+        match sample(&runtime, language).await {
+            Ok(row) => {
+                failures += usize::from(row.result != "ok");
+                rows.push(row.cells(language));
+            }
+            Err(RunError::Refused(_)) if arguments.languages.is_empty() => missing.push(language),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    report::print(&report::table(&rows))?;
+    if !missing.is_empty() {
+        report::print(&format!("\nNot found on this host: {}\n", missing_tools(&missing)))?;
+    }
+    report::print("\nNow yours:  belljar run -l python -c 'print(sum(range(10)))'\n")?;
+    Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Language>, Refusal> {
+    if names.is_empty() {
+        return Ok(Language::all().iter().collect());
+    }
+    let find = |name: &String| {
+        Language::find(name).ok_or_else(|| {
+            Refusal::new("language", format!("`{name}` is not a language belljar knows"), "leave it out to see all of them")
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+struct Row {
+    version: String,
+    engine: String,
+    isolation: String,
+    time: String,
+    result: &'static str,
+    output: String,
+}
+
+impl Row {
+    fn cells(self, language: &Language) -> Vec<String> {
+        let name = language.name.to_owned();
+        vec![name, self.version, self.engine, self.isolation, self.time, self.result.to_owned(), self.output]
+    }
+}
+
+async fn sample(runtime: &Runtime, language: &'static Language) -> Result<Row, RunError> {
+    // Asked for first, so that the time shown is the run's alone.
+    let (_, described) = runtime.describe(language).await?;
+    let request =
+        Request { code: language.sample.code.into(), language: Some(language.id.to_owned()), ..Request::default() };
+    let outcome = runtime.run(request, &mut ()).await?;
+    let as_expected = outcome.status.is_success() && outcome.stdout.text == language.sample.stdout;
+    let shown = if as_expected { &outcome.stdout.text } else { &outcome.stderr.text };
+    Ok(Row {
+        version: described.version,
+        engine: outcome.engine.to_string(),
+        isolation: outcome.isolation.level.to_string(),
+        time: format!("{:.1} ms", outcome.usage.wall.as_secs_f64() * 1e3),
+        result: if as_expected { "ok" } else { "FAILED" },
+        output: shown.trim_end().lines().take(3).collect::<Vec<_>>().join(" | ").chars().take(48).collect(),
+    })
+}
+
+fn missing_tools(languages: &[&'static Language]) -> String {
+    let name = |language: &&Language| match language.toolchains.first().map(|toolchain| toolchain.package) {
+        Some(Package::Debian(package)) => format!("{} ({package})", language.name),
+        Some(Package::Elsewhere(_)) | None => language.name.to_owned(),
+    };
+    languages.iter().map(name).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,189 @@
+//! `belljar run`.
+
+use std::ffi::OsStr;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use sandbox::{
+    Collect, EngineChoice, EngineId, InputFile, LimitsRequest, LiveOutput, Outcome, OutputFile, Policy, Refusal, Request, Status,
+    Stream, signal_name,
+};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+
+use crate::arguments::{EngineArgument, RunArguments};
+use crate::settings::Settings;
+use crate::{engine, exit, report};
+
+pub(crate) async fn run(mut arguments: RunArguments, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let without = std::mem::take(&mut arguments.without);
+    let json = arguments.json;
+    let out = arguments.out.take();
+    let request = request(arguments, out.is_some())?;
+    // Told before anything is started; the runtime checks again.
+    settings.policy.admit(request.clone())?;
+    let runtime = engine::runtime(settings, without).await?;
+
+    let reader_gone = Arc::new(Notify::new());
+    let mut live = Live { json, reader_gone: Arc::clone(&reader_gone) };
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    // Whichever comes first; the others' futures are dropped, and a dropped run is a dead run.
+    let outcome = tokio::select! {
+        outcome = runtime.run(request, &mut live) => outcome?,
+        _ = interrupt.recv() => return Ok(ExitCode::from(exit::INTERRUPTED)),
+        _ = terminate.recv() => return Ok(ExitCode::from(exit::TERMINATED)),
+        () = reader_gone.notified() => return Ok(ExitCode::from(exit::READER_GONE)),
+    };
+    if let Some(directory) = out {
+        save(&outcome.files, &directory).with_context(|| format!("cannot save files to `{}`", directory.display()))?;
+    }
+    if json {
+        let mut text = serde_json::to_string(&mcp::RunResult::from(&outcome))?;
+        text.push('\n');
+        report::print(&text)?;
+    } else {
+        last_words(&outcome);
+    }
+    Ok(exit::of(outcome.status))
+}
+
+fn request(arguments: RunArguments, wants_files: bool) -> anyhow::Result<Request> {
+    let (code, file_name) = program(arguments.code, arguments.file.as_deref())?;
+    let stdin = match arguments.stdin.as_deref() {
+        Some(path) => read_input(path, Policy::MAX_STDIN.get())?,
+        None => Vec::new(),
+    };
+    let env = arguments.env.iter().map(|variable| environment_variable(variable)).collect::<Result<_, _>>()?;
+    let files = arguments.files.iter().map(|file| input_file(file)).collect::<anyhow::Result<_>>()?;
+    Ok(Request {
+        code,
+        language: arguments.language,
+        file_name,
+        stdin,
+        args: arguments.args,
+        env,
+        files,
+        engine: match arguments.engine {
+            EngineArgument::Auto => EngineChoice::Auto,
+            EngineArgument::Wasm => EngineChoice::Only(EngineId::Wasm),
+            EngineArgument::Native => EngineChoice::Only(EngineId::Native),
+        },
+        limits: LimitsRequest {
+            wall: arguments.timeout,
+            cpu: arguments.cpu,
+            memory: arguments.memory,
+            disk: arguments.disk,
+            processes: arguments.processes,
+            ..LimitsRequest::default()
+        },
+        network: arguments.network,
+        collect: if wants_files { Collect::Contents } else { Collect::Names },
+    })
+}
+
+fn program(code: Option<String>, file: Option<&Path>) -> anyhow::Result<(Vec<u8>, Option<String>)> {
+    match (code, file) {
+        (Some(code), _) => Ok((code.into_bytes(), None)),
+        (None, Some(path)) => {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            Ok((read_input(path, Policy::MAX_CODE.get())?, name))
+        }
+        (None, None) => Ok((Vec::new(), None)),
+    }
+}
+
+/// A file, or our own standard input for `-`. Reads one byte past `limit` and no further: enough to be refused for its size.
+fn read_input(path: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        io::stdin().take(limit + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
+    } else {
+        let file = std::fs::File::open(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+        file.take(limit + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read `{}`", path.display()))?;
+    }
+    Ok(bytes)
+}
+
+fn environment_variable(variable: &str) -> Result<(String, String), Refusal> {
+    match variable.split_once('=') {
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+        None => Err(Refusal::new("env", format!("`--env {variable}` has no value"), "write it as NAME=VALUE")),
+    }
+}
+
+/// `PATH`, which keeps its relative path, or `NAME=PATH`.
+fn input_file(argument: &OsStr) -> anyhow::Result<InputFile> {
+    let bytes = argument.as_bytes();
+    let (name, path) = match bytes.iter().position(|byte| *byte == b'=') {
+        Some(equals) => (bytes.get(..equals).unwrap_or_default(), bytes.get(equals + 1..).unwrap_or_default()),
+        None => (bytes, bytes),
+    };
+    let (name, path) = (OsStr::from_bytes(name), Path::new(OsStr::from_bytes(path)));
+    // Checked before the file is read; what may be inside a workspace is the policy's to say, and is said again there.
+    if let Err(error) = sandbox::WorkspacePath::new(name) {
+        let shown = name.to_string_lossy();
+        let message = format!("`{shown}` cannot be a file of the workspace: {error}");
+        return Err(Refusal::new("files", message, "give it a relative name: `--file NAME=PATH`").into());
+    }
+    Ok(InputFile { path: name.to_owned(), contents: read_input(path, sandbox::Limits::CEILING.disk.get())? })
+}
+
+/// Passes output through as it comes. With `--json` it is part of the result instead.
+struct Live {
+    json: bool,
+    reader_gone: Arc<Notify>,
+}
+
+impl LiveOutput for Live {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        if self.json {
+            return;
+        }
+        let written = match stream {
+            Stream::Stdout => write_through(&mut io::stdout().lock(), bytes),
+            Stream::Stderr => write_through(&mut io::stderr().lock(), bytes),
+        };
+        if written.is_err() {
+            self.reader_gone.notify_one();
+        }
+    }
+}
+
+fn write_through(sink: &mut dyn io::Write, bytes: &[u8]) -> io::Result<()> {
+    sink.write_all(bytes)?;
+    sink.flush()
+}
+
+/// One line on standard error about an end that is not the program's own.
+fn last_words(outcome: &Outcome) {
+    let line = match outcome.status {
+        Status::Completed { .. } => return,
+        Status::Crashed { signal } => format!("belljar: the program was ended by {}\n", signal_name(signal)),
+        Status::TimedOut => format!("belljar: timed out after {:.1} s\n", outcome.usage.wall.as_secs_f64()),
+        Status::LimitExceeded(limit) => format!("belljar: the program was ended: over its {limit} limit\n"),
+        Status::Cancelled => "belljar: cancelled\n".to_owned(),
+    };
+    io::stderr().write_all(line.as_bytes()).ok();
+}
+
+/// Writes what the run made below `directory`. Paths were checked to stay inside; a link that is already there is not followed.
+fn save(files: &[OutputFile], directory: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(directory)?;
+    for file in files {
+        let Some(contents) = &file.contents else { continue };
+        let path = directory.join(file.path.as_str());
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
+        let mut target =
+            std::fs::OpenOptions::new().write(true).create(true).truncate(true).custom_flags(no_follow).open(&path)?;
+        target.write_all(contents)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! Exit codes and last words.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use runtime::RunError;
+use sandbox::{Refusal, Status};
+
+/// belljar refused or failed; the program did not run, or nobody knows how it ended.
+const REFUSED_OR_FAILED: u8 = 125;
+const TIMED_OUT: u8 = 124;
+const KILLED: u8 = 137;
+/// 128 and the signal's number, as shells do.
+pub(crate) const INTERRUPTED: u8 = 130;
+pub(crate) const TERMINATED: u8 = 143;
+pub(crate) const READER_GONE: u8 = 141;
+
+/// The exit code of `belljar run`.
+pub(crate) fn of(status: Status) -> ExitCode {
+    ExitCode::from(match status {
+        Status::Completed { exit_code } => exit_code,
+        Status::TimedOut => TIMED_OUT,
+        Status::Crashed { .. } | Status::LimitExceeded(_) => KILLED,
+        Status::Cancelled => INTERRUPTED,
+    })
+}
+
+/// A command line that makes no sense, or asks for help.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    error.print().ok();
+    if error.use_stderr() { ExitCode::from(REFUSED_OR_FAILED) } else { ExitCode::SUCCESS }
+}
+
+/// Says what failed and why, on standard error.
+pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
+    let mut text = match refusal_in(error) {
+        Some(refusal) => format!("error: {}\n\nhint: {}\n", refusal.message(), refusal.hint()),
+        None => format!("error: {error}\n"),
+    };
+    if refusal_in(error).is_none() {
+        for cause in error.chain().skip(1) {
+            text.push_str(&format!("  caused by: {cause}\n"));
+        }
+    }
+    std::io::stderr().write_all(text.as_bytes()).ok();
+    ExitCode::from(REFUSED_OR_FAILED)
+}
+
+fn refusal_in(error: &anyhow::Error) -> Option<&Refusal> {
+    match error.downcast_ref::<RunError>() {
+        Some(RunError::Refused(refusal)) => Some(refusal),
+        Some(RunError::Failed(_)) => None,
+        None => error.downcast_ref::<Refusal>(),
+    }
+}

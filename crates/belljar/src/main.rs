@@ -1,0 +1,50 @@
+//! belljar: runs code that nobody has vetted. The only crate that prints, exits and reads the environment.
+
+mod arguments;
+mod command;
+mod engine;
+mod exit;
+mod report;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::arguments::{Arguments, Command};
+use crate::settings::{Environment, Settings};
+
+fn main() -> ExitCode {
+    // Before anything else: the launcher must have a single thread, and wants nothing of what follows.
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == engine_native::LAUNCHER_ARGUMENT) {
+        return launcher();
+    }
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return exit::usage(&error),
+    };
+    match dispatch(arguments) {
+        Ok(code) => code,
+        Err(error) => exit::failure(&error),
+    }
+}
+
+fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let settings = Settings::resolve(&arguments.global, &Environment::read())?;
+    // Two workers: a guest's output may be written to a slow reader on one while the other keeps time.
+    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    tokio.block_on(async {
+        match arguments.command {
+            Command::Run(arguments) => command::run::run(arguments, &settings).await,
+            Command::Example(arguments) => command::example::run(&arguments, &settings).await,
+            Command::Doctor(arguments) => command::doctor::run(&arguments, &settings).await,
+        }
+    })
+}
+
+fn launcher() -> ExitCode {
+    match jail::launcher::run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit::failure(&anyhow::Error::new(error)),
+    }
+}

@@ -1,0 +1,188 @@
+//! Flags, then `BELLJAR_*`, then `belljar.toml`, then defaults: resolved once into one plain struct.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use engine_native::ToolSearch;
+use sandbox::{Bytes, Limits, Policy, Requirement};
+use serde::Deserialize;
+
+use crate::arguments::GlobalArguments;
+
+/// The configuration file. Like `--config`.
+const BELLJAR_CONFIG: &str = "BELLJAR_CONFIG";
+/// The weakest isolation to accept, `full` or `landlock`. Like `--require`.
+const BELLJAR_REQUIRE: &str = "BELLJAR_REQUIRE";
+
+/// What the rest of the program is told.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) policy: Policy,
+    pub(crate) require: Requirement,
+    pub(crate) tools: ToolSearch,
+    /// Holds runs' scratch directories on hosts without namespaces.
+    pub(crate) scratch: PathBuf,
+}
+
+/// The environment, read once.
+#[derive(Debug, Default)]
+pub(crate) struct Environment {
+    config: Option<PathBuf>,
+    require: Option<String>,
+    path: Vec<PathBuf>,
+    home: Option<PathBuf>,
+    config_home: Option<PathBuf>,
+    runtime_dir: Option<PathBuf>,
+    temporary: PathBuf,
+}
+
+impl Environment {
+    #[expect(clippy::disallowed_methods, reason = "this is the module that reads the environment")]
+    pub(crate) fn read() -> Self {
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        Self {
+            config: variable(BELLJAR_CONFIG).map(PathBuf::from),
+            require: variable(BELLJAR_REQUIRE).map(|value| value.to_string_lossy().into_owned()),
+            path: variable("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
+            home: variable("HOME").map(PathBuf::from),
+            config_home: variable("XDG_CONFIG_HOME").map(PathBuf::from),
+            runtime_dir: variable("XDG_RUNTIME_DIR").map(PathBuf::from),
+            temporary: std::env::temp_dir(),
+        }
+    }
+}
+
+/// `belljar.toml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    require: Option<String>,
+    #[serde(default)]
+    limits: FileLimits,
+    #[serde(default)]
+    defaults: FileLimits,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileLimits {
+    timeout: Option<String>,
+    cpu: Option<String>,
+    memory: Option<String>,
+    disk: Option<String>,
+    file_count: Option<u32>,
+    processes: Option<u32>,
+    output: Option<String>,
+}
+
+impl Settings {
+    pub(crate) fn resolve(arguments: &GlobalArguments, environment: &Environment) -> anyhow::Result<Self> {
+        let file = match arguments.config.as_ref().or(environment.config.as_ref()) {
+            Some(path) => read(path)?,
+            None => read_default(environment)?,
+        };
+        let require = match (arguments.require, environment.require.as_ref().or(file.require.as_ref())) {
+            (Some(require), _) => require,
+            (None, Some(text)) => text.parse().map_err(anyhow::Error::msg)?,
+            (None, None) => Requirement::default(),
+        };
+        let policy = Policy {
+            ceilings: file.limits.over(Limits::CEILING).context("in `limits` of the configuration")?,
+            defaults: file.defaults.over(Limits::DEFAULT).context("in `defaults` of the configuration")?,
+        };
+        Ok(Self {
+            policy,
+            require,
+            tools: ToolSearch { path: environment.path.clone(), home: environment.home.clone() },
+            scratch: scratch(environment),
+        })
+    }
+}
+
+fn read_default(environment: &Environment) -> anyhow::Result<File> {
+    let folder = environment.config_home.clone().or_else(|| Some(environment.home.as_ref()?.join(".config")));
+    let Some(path) = folder.map(|folder| folder.join("belljar/belljar.toml")) else { return Ok(File::default()) };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => parse(&text, &path),
+        // Nobody has to have one; a home that we may not look into is as good as none.
+        Err(_) => Ok(File::default()),
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<File> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the configuration `{}`", path.display()))?;
+    parse(&text, path)
+}
+
+fn parse(text: &str, path: &Path) -> anyhow::Result<File> {
+    toml::from_str(text).with_context(|| format!("the configuration `{}` is not valid", path.display()))
+}
+
+impl FileLimits {
+    fn over(&self, base: Limits) -> anyhow::Result<Limits> {
+        let time = |text: &Option<String>, base: Duration| match text {
+            Some(text) => humantime::parse_duration(text).with_context(|| format!("`{text}` is no time; write it like `30s`")),
+            None => Ok(base),
+        };
+        let size = |text: &Option<String>, base: Bytes| match text {
+            Some(text) => text.parse::<Bytes>().map_err(anyhow::Error::from),
+            None => Ok(base),
+        };
+        Ok(Limits {
+            wall: time(&self.timeout, base.wall)?,
+            cpu: time(&self.cpu, base.cpu)?,
+            memory: size(&self.memory, base.memory)?,
+            disk: size(&self.disk, base.disk)?,
+            files: self.file_count.unwrap_or(base.files),
+            processes: self.processes.unwrap_or(base.processes),
+            output: size(&self.output, base.output)?,
+        })
+    }
+}
+
+/// A directory of this user's alone. Only used where namespaces are blocked.
+fn scratch(environment: &Environment) -> PathBuf {
+    match &environment.runtime_dir {
+        Some(directory) => directory.join("belljar"),
+        None => environment.temporary.join(format!("belljar-{}", rustix::process::getuid().as_raw())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn global() -> GlobalArguments {
+        GlobalArguments { config: None, require: None }
+    }
+
+    #[test]
+    fn flags_win_over_environment_over_file() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = folder.path().join("belljar.toml");
+        std::fs::write(&path, "require = \"landlock\"\n[limits]\nmemory = \"1GiB\"\n[defaults]\ntimeout = \"5s\"\n").expect("write");
+        let mut environment = Environment { config: Some(path), ..Environment::default() };
+
+        let settings = Settings::resolve(&global(), &environment).expect("settings");
+        assert_eq!(settings.require, Requirement::Landlock);
+        assert_eq!(settings.policy.ceilings.memory, Bytes::gib(1));
+        assert_eq!(settings.policy.defaults.wall, Duration::from_secs(5));
+
+        environment.require = Some("full".to_owned());
+        assert_eq!(Settings::resolve(&global(), &environment).expect("settings").require, Requirement::Full);
+        let flags = GlobalArguments { require: Some(Requirement::Landlock), ..global() };
+        assert_eq!(Settings::resolve(&flags, &environment).expect("settings").require, Requirement::Landlock);
+    }
+
+    #[test]
+    fn a_mistake_in_the_file_is_an_error() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = folder.path().join("belljar.toml");
+        for text in ["requires = \"full\"", "[limits]\nmemory = \"lots\"", "require = \"none\""] {
+            std::fs::write(&path, text).expect("write");
+            let environment = Environment { config: Some(path.clone()), ..Environment::default() };
+            assert!(Settings::resolve(&global(), &environment).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What the operator has to mend.
+
+use std::io;
+
+/// A failure of the native engine itself.
+#[derive(Debug, thiserror::Error)]
+pub enum NativeError {
+    /// The launcher process could not be started.
+    #[error("cannot start the launcher")]
+    StartLauncher(#[source] io::Error),
+    /// The launcher process ended, or cannot be reached.
+    #[error("the launcher is gone")]
+    LauncherGone(#[source] io::Error),
+    /// The streams of a run could not be made.
+    #[error("cannot make the run's pipes")]
+    Pipes(#[source] io::Error),
+    /// Reports of a run could not be read.
+    #[error("cannot hear from the run's supervisor")]
+    Reports(#[source] io::Error),
+    /// A run's supervisor ended without saying how its guest did.
+    #[error("the run's supervisor ended unexpectedly")]
+    SupervisorLost,
+    /// A step of building the jail failed.
+    #[error("the sandbox could not be built")]
+    Jail(#[from] jail::Failure),
+    /// The directory for scratch space could not be made.
+    #[error("cannot make the scratch directory `{path}`")]
+    Scratch {
+        /// The directory.
+        path: std::path::PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The tool that served this language at start-up is gone.
+    #[error("the tool for {0} is gone")]
+    ToolGone(&'static str),
+}

@@ -1,0 +1,294 @@
+//! What this host gives: found by building the whole jail once, at start, from the strongest walls down.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jail::{AddressSpace, CgroupKind, Command, Holders, Proc, Purpose, Seen, Spec, Stdio, View, Walls};
+use sandbox::{Bytes, Enforcement, Isolation, Level, Limits, Requirement, Status};
+
+use crate::error::NativeError;
+use crate::launcher::LauncherProcess;
+use crate::recipe;
+use crate::run::{self, Input};
+
+/// What a probe found, and what the operator can do about the rest.
+#[derive(Debug, Clone)]
+pub struct HostReport {
+    /// What runs get.
+    pub isolation: Isolation,
+    /// Each layer, as seen from inside.
+    pub layers: Vec<LayerReport>,
+    /// Walls that could not be built, strongest first, and why.
+    pub failed: Vec<FailedAttempt>,
+    /// What the operator can do, in sentences.
+    pub advice: Vec<String>,
+}
+
+/// One layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayerReport {
+    /// Its name.
+    pub name: String,
+    /// Whether it stands.
+    pub stands: bool,
+    /// What was looked at, or why it is not there.
+    pub evidence: String,
+}
+
+/// Walls that this host did not let us build.
+#[derive(Debug, Clone)]
+pub struct FailedAttempt {
+    /// The level they would have given.
+    pub level: Level,
+    /// What stopped them.
+    pub reason: String,
+}
+
+/// The kind of walls that every run on this host gets.
+#[derive(Debug, Clone)]
+pub(crate) enum WallKind {
+    Namespaces(Proc),
+    Landlock { parent: PathBuf },
+}
+
+/// Scoped signals came with this version; without them guests of one user could signal each other and the server.
+const LANDLOCK_FOR_LANDLOCK_LEVEL: u32 = 6;
+
+/// Layers that stand between a guest and the host: one that is not seen standing means no level at all.
+const REQUIRED: &[&str] = &[
+    "user-namespace",
+    "pid-namespace",
+    "mount-namespace",
+    "network-namespace",
+    "uts-namespace",
+    "no-new-privs",
+    "capabilities",
+    "landlock",
+    "seccomp",
+    "rlimits",
+];
+
+/// Tries walls from the strongest down and keeps the first that stand.
+pub(crate) async fn probe(
+    launcher: &LauncherProcess,
+    view: &View,
+    scratch: &Path,
+) -> Result<(Option<WallKind>, HostReport), NativeError> {
+    let attempts = [
+        (Level::Full, WallKind::Namespaces(Proc::Fresh)),
+        (Level::FullNoProc, WallKind::Namespaces(Proc::Absent)),
+        (Level::Landlock, WallKind::Landlock { parent: scratch.to_owned() }),
+    ];
+    let mut failed = Vec::new();
+    for (level, kind) in attempts {
+        match attempt(launcher, view, &kind).await {
+            Ok((seen, holders)) => {
+                let report = report(level, &kind, &seen, holders, failed);
+                return Ok((Some(kind), report));
+            }
+            Err(Attempted::Failed(reason)) => failed.push(FailedAttempt { level, reason }),
+            Err(Attempted::Broken(error)) => return Err(error),
+        }
+    }
+    let isolation = Isolation {
+        level: Level::None,
+        missing: vec!["everything".to_owned()],
+        memory: Enforcement::Rlimit,
+        processes: Enforcement::Rlimit,
+    };
+    let advice = advice(Level::None, None);
+    Ok((None, HostReport { isolation, layers: Vec::new(), failed, advice }))
+}
+
+enum Attempted {
+    /// This host does not allow these walls.
+    Failed(String),
+    /// Our own parts do not work.
+    Broken(NativeError),
+}
+
+async fn attempt(launcher: &LauncherProcess, view: &View, kind: &WallKind) -> Result<(Seen, Holders), Attempted> {
+    if matches!(kind, WallKind::Landlock { .. }) && jail::landlock_version() < LANDLOCK_FOR_LANDLOCK_LEVEL {
+        return Err(Attempted::Failed(format!(
+            "Landlock version {} is too old: {LANDLOCK_FOR_LANDLOCK_LEVEL} is needed",
+            jail::landlock_version()
+        )));
+    }
+    let spec = probe_spec(view, kind.walls());
+    let input = Input { contents: &[], stdin: &[], output: Bytes::kib(16) };
+    let finished = match run::run(launcher, &spec, input, &mut ()).await {
+        Ok(finished) => finished,
+        Err(NativeError::Jail(failure)) => return Err(Attempted::Failed(failure.to_string())),
+        Err(error) => return Err(Attempted::Broken(error)),
+    };
+    let (Some(seen), Some(holders)) = (finished.probed, finished.holders) else {
+        return Err(Attempted::Failed("the probe did not report".to_owned()));
+    };
+    if let Some(layer) = seen.layers.iter().find(|layer| !layer.stands && REQUIRED.contains(&layer.name.as_str())) {
+        return Err(Attempted::Failed(format!("{} does not stand: {}", layer.name, layer.evidence)));
+    }
+    if finished.status != (Status::Completed { exit_code: 0 }) {
+        return Err(Attempted::Failed(format!("a shell inside did not work: {:?} {}", finished.status, finished.stderr.text)));
+    }
+    Ok((seen, holders))
+}
+
+fn probe_spec(view: &View, walls: Walls) -> Spec {
+    Spec {
+        walls,
+        view: view.clone(),
+        limits: recipe::limits(&Limits { wall: std::time::Duration::from_secs(5), ..Limits::DEFAULT }),
+        environment: Vec::new(),
+        files: Vec::new(),
+        commands: vec![Command {
+            program: "/bin/sh".into(),
+            arguments: ["sh", "-c", "exit 0"].map(str::to_owned).into(),
+            stdio: Stdio::Program,
+            address_space: AddressSpace::Limited,
+        }],
+        purpose: Purpose::Probe,
+        without: Vec::new(),
+    }
+}
+
+impl WallKind {
+    /// The walls of one more run.
+    pub(crate) fn walls(&self) -> Walls {
+        match self {
+            Self::Namespaces(proc) => Walls::Namespaces { proc: *proc },
+            Self::Landlock { parent } => {
+                use std::sync::atomic::{AtomicU64, Ordering};
+                static SERIAL: AtomicU64 = AtomicU64::new(0);
+                let name = format!("run-{}-{}", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed));
+                Walls::Landlock { scratch: parent.join(name) }
+            }
+        }
+    }
+}
+
+fn report(level: Level, kind: &WallKind, seen: &Seen, holders: Holders, failed: Vec<FailedAttempt>) -> HostReport {
+    let mut layers: Vec<LayerReport> = seen
+        .layers
+        .iter()
+        .map(|layer| LayerReport { name: layer.name.clone(), stands: layer.stands, evidence: layer.evidence.clone() })
+        .collect();
+    let isolation = Isolation {
+        level,
+        missing: missing(level, &layers),
+        memory: memory_enforcement(kind, holders),
+        processes: holders.processes.map_or(Enforcement::Rlimit, enforcement),
+    };
+    layers.push(LayerReport {
+        name: "memory-cgroup".to_owned(),
+        stands: holders.memory.is_some(),
+        evidence: match holders.memory {
+            Some(CgroupKind::V2) => "a group of the unified hierarchy".to_owned(),
+            Some(CgroupKind::V1) => "a group of the version 1 memory controller".to_owned(),
+            None => format!("no group may be made here; memory is held by {}", isolation.memory),
+        },
+    });
+    let advice = advice(level, holders.memory);
+    HostReport { isolation, layers, failed, advice }
+}
+
+fn enforcement(kind: CgroupKind) -> Enforcement {
+    match kind {
+        CgroupKind::V2 => Enforcement::CgroupV2,
+        CgroupKind::V1 => Enforcement::CgroupV1,
+    }
+}
+
+fn memory_enforcement(kind: &WallKind, holders: Holders) -> Enforcement {
+    match (holders.memory, kind) {
+        (Some(group), _) => enforcement(group),
+        // Without /proc inside there is nothing to watch.
+        (None, WallKind::Namespaces(Proc::Absent)) => Enforcement::Rlimit,
+        (None, WallKind::Namespaces(Proc::Fresh) | WallKind::Landlock { .. }) => Enforcement::Watchdog,
+    }
+}
+
+/// What is not there, by name: layers that were looked for and not seen, those a weaker kind of walls does not have, and parts of
+/// Landlock that this kernel's version lacks.
+fn missing(level: Level, layers: &[LayerReport]) -> Vec<String> {
+    let mut missing: Vec<String> = layers.iter().filter(|layer| !layer.stands).map(|layer| layer.name.clone()).collect();
+    if level == Level::Landlock {
+        let absent = [
+            "user-namespace",
+            "pid-namespace",
+            "mount-namespace",
+            "network-namespace",
+            "ipc-namespace",
+            "uts-namespace",
+            "cgroup-namespace",
+            "proc",
+            "disk-quota",
+        ];
+        missing.extend(absent.map(str::to_owned));
+    }
+    let version = jail::landlock_version();
+    for (since, part) in [(2, "landlock-refer"), (3, "landlock-truncate"), (5, "landlock-ioctl"), (6, "landlock-scope")] {
+        if version < since {
+            missing.push(part.to_owned());
+        }
+    }
+    missing
+}
+
+/// What would make it better, given what this host says about itself.
+fn advice(level: Level, memory: Option<CgroupKind>) -> Vec<String> {
+    let says = |file: &str, value: &str| fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
+    let mut advice = Vec::new();
+    if level < Level::FullNoProc {
+        if says("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
+            advice.push(
+                "AppArmor restricts user namespaces here: install the profile `packaging/apparmor/belljar` \
+                 (copy it to /etc/apparmor.d, set the binary's path in it, then `apparmor_parser -r /etc/apparmor.d/belljar`)"
+                    .to_owned(),
+            );
+        }
+        if says("/proc/sys/user/max_user_namespaces", "0") {
+            advice.push("user namespaces are turned off: `sysctl user.max_user_namespaces=10000`".to_owned());
+        }
+        if says("/proc/sys/kernel/unprivileged_userns_clone", "0") {
+            advice.push("user namespaces are for root only here: `sysctl kernel.unprivileged_userns_clone=1`".to_owned());
+        }
+        if advice.is_empty() {
+            advice.push(
+                "something around belljar (a container's seccomp profile?) keeps it from making namespaces; \
+                 allow `clone3`, `mount` and `pivot_root`, or run it outside"
+                    .to_owned(),
+            );
+        }
+        if level == Level::Landlock {
+            advice.push(format!("or accept the weaker level: `--require {}`", Requirement::Landlock));
+        }
+    }
+    if jail::landlock_version() == 0 {
+        advice.push("this kernel has no Landlock: boot one that is 5.13 or newer with `landlock` in its `lsm=` list".to_owned());
+    }
+    if level == Level::FullNoProc {
+        advice.push("guests have no /proc, because this container masks its own: Java and `<(…)` in bash need one".to_owned());
+    }
+    if memory.is_none() && level > Level::None {
+        advice.push(
+            "no memory cgroup: start it with `systemd-run --user --scope -p Delegate=yes belljar …`, or as a service with `Delegate=yes`, \
+             for limits that the kernel holds exactly"
+                .to_owned(),
+        );
+    }
+    advice
+}
+
+/// Whether the operator accepts this level; the sentence says what to do when not.
+pub(crate) fn accepts(requirement: Requirement, report: &HostReport) -> Result<(), sandbox::Refusal> {
+    let level = report.isolation.level;
+    if requirement.accepts(level) {
+        return Ok(());
+    }
+    let why = report.failed.first().map_or_else(String::new, |attempt| format!(": {}", attempt.reason));
+    Err(sandbox::Refusal::new(
+        "engine",
+        format!("this host gives isolation level `{level}`, below the required `{requirement}`{why}"),
+        report.advice.first().cloned().unwrap_or_else(|| "run `belljar doctor`".to_owned()),
+    ))
+}

@@ -1,0 +1,92 @@
+//! The launcher process, from the server's side.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jail::{Monitor, RunStdio, Spec};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::error::NativeError;
+
+/// The argument with which the binary becomes the launcher.
+pub const LAUNCHER_ARGUMENT: &str = "__launcher";
+
+/// A launcher, and another one when it dies.
+#[derive(Debug)]
+pub(crate) struct LauncherProcess {
+    executable: PathBuf,
+    current: Mutex<Arc<Live>>,
+}
+
+#[derive(Debug)]
+struct Live {
+    socket: AsyncFd<jail::Launcher>,
+    /// Reaped when its socket is found dead, or with us.
+    child: Mutex<Child>,
+}
+
+impl LauncherProcess {
+    pub(crate) fn start(executable: &Path) -> Result<Self, NativeError> {
+        let live = spawn(executable).map_err(NativeError::StartLauncher)?;
+        Ok(Self { executable: executable.to_owned(), current: Mutex::new(Arc::new(live)) })
+    }
+
+    /// Orders a run. A launcher that died since the last order is replaced; its runs died with it.
+    pub(crate) async fn order(&self, spec: &Spec, contents: &[&[u8]], stdio: &RunStdio) -> Result<Monitor, NativeError> {
+        let live = self.live();
+        match live.order(spec, contents, stdio).await {
+            Err(error) if is_gone(&error) => {
+                let live = self.replace(&live)?;
+                live.order(spec, contents, stdio).await.map_err(NativeError::LauncherGone)
+            }
+            other => other.map_err(NativeError::LauncherGone),
+        }
+    }
+
+    fn live(&self) -> Arc<Live> {
+        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A new launcher, unless another run has replaced the dead one already.
+    fn replace(&self, dead: &Arc<Live>) -> Result<Arc<Live>, NativeError> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if Arc::ptr_eq(&current, dead) {
+            *current = Arc::new(spawn(&self.executable).map_err(NativeError::StartLauncher)?);
+        }
+        Ok(Arc::clone(&current))
+    }
+}
+
+impl Live {
+    async fn order(&self, spec: &Spec, contents: &[&[u8]], stdio: &RunStdio) -> io::Result<Monitor> {
+        let order = |launcher: &jail::Launcher| launcher.order(spec, contents.iter().copied(), stdio);
+        self.socket.async_io(Interest::WRITABLE, order).await
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        // The socket is closed after this, which ends the launcher; a dead one is reaped now.
+        self.child.get_mut().unwrap_or_else(PoisonError::into_inner).try_wait().ok();
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::NotConnected)
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one place where the server starts a host process")]
+fn spawn(executable: &Path) -> io::Result<Live> {
+    let (theirs, ours) = jail::Launcher::channel()?;
+    let child = Command::new(executable)
+        .arg(LAUNCHER_ARGUMENT)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(theirs))
+        .stdout(Stdio::null())
+        .spawn()?;
+    Ok(Live { socket: AsyncFd::new(ours)?, child: Mutex::new(child) })
+}

@@ -1,0 +1,262 @@
+//! The native engine: the host's own interpreters and compilers, each run in a Linux jail of its own.
+#![cfg(target_os = "linux")]
+
+mod collect;
+mod error;
+mod host;
+mod launcher;
+mod recipe;
+mod run;
+mod tools;
+
+use std::collections::HashMap;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jail::{Layer, View};
+use sandbox::{
+    BoxFuture, Bytes, Engine, EngineError, EngineId, Evidence, Isolation, Language, Level, LiveOutput, Outcome, Package, Plan,
+    Refusal, Requirement, RuntimeInfo, Sandbox, Step, diagnose,
+};
+use tokio::sync::OnceCell;
+
+pub use error::NativeError;
+pub use host::{FailedAttempt, HostReport, LayerReport};
+pub use launcher::LAUNCHER_ARGUMENT;
+pub use tools::ToolSearch;
+
+use host::WallKind;
+use launcher::LauncherProcess;
+use run::Input;
+use tools::FoundTool;
+
+/// What the engine is started with.
+#[derive(Debug, Clone)]
+pub struct NativeConfig {
+    /// The program that becomes the launcher when its first argument is [`LAUNCHER_ARGUMENT`]: belljar itself.
+    pub launcher: PathBuf,
+    /// Where tools are looked for.
+    pub tools: ToolSearch,
+    /// Holds runs' scratch directories on hosts without namespaces. Made if missing; nobody else may be able to write there.
+    pub scratch: PathBuf,
+    /// The weakest isolation that is accepted.
+    pub require: Requirement,
+    /// Layers to leave out, for tests that show what each is for. Anything here makes the level `none`.
+    pub without: Vec<Layer>,
+}
+
+/// The engine. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct NativeEngine {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    launcher: LauncherProcess,
+    view: View,
+    tools: HashMap<&'static str, Tool>,
+    walls: Option<WallKind>,
+    report: HostReport,
+    require: Requirement,
+    without: Vec<Layer>,
+}
+
+#[derive(Debug)]
+struct Tool {
+    found: FoundTool,
+    /// Asked for once, in a jail.
+    version: OnceCell<String>,
+}
+
+impl NativeEngine {
+    /// Starts the launcher, probes what this host gives, and looks for tools. Takes a few milliseconds.
+    pub async fn start(config: NativeConfig) -> Result<Self, NativeError> {
+        make_scratch(&config.scratch)?;
+        let launcher = LauncherProcess::start(&config.launcher)?;
+        let view = View::of_host();
+        let (walls, mut report) = host::probe(&launcher, &view, &config.scratch).await?;
+        if !config.without.is_empty() {
+            report.isolation.level = Level::None;
+            report.isolation.missing.extend(config.without.iter().map(|layer| layer.name().to_owned()));
+        }
+        let found = |language| Some((language, tools::find(language, &config.tools, &view)?));
+        let tools = Language::all()
+            .iter()
+            .filter_map(found)
+            .map(|(language, found)| (language.id, Tool { found, version: OnceCell::new() }))
+            .collect();
+        let shared = Shared { launcher, view, tools, walls, report, require: config.require, without: config.without };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// What was found about this host.
+    pub fn report(&self) -> &HostReport {
+        &self.shared.report
+    }
+}
+
+impl Engine for NativeEngine {
+    fn id(&self) -> EngineId {
+        EngineId::Native
+    }
+
+    fn isolation(&self) -> &Isolation {
+        &self.shared.report.isolation
+    }
+
+    fn serves(&self, language: &'static Language) -> Result<(), Refusal> {
+        // With layers left out, the tests' own flag, the level is none and nobody claims otherwise.
+        if self.shared.without.is_empty() {
+            host::accepts(self.shared.require, &self.shared.report)?;
+        }
+        if self.shared.tools.contains_key(language.id) {
+            return Ok(());
+        }
+        let hint = match language.toolchains.first().map(|toolchain| toolchain.package) {
+            Some(Package::Debian(package)) => format!("install it: `apt-get install {package}` (or your system's package for it)"),
+            Some(Package::Elsewhere(source)) => format!("install it: {source}"),
+            None => "use another language".to_owned(),
+        };
+        let programs: Vec<&str> = language.toolchains.iter().map(|toolchain| toolchain.program).collect();
+        let message = format!("nothing on this host runs {}: found no `{}`", language.name, programs.join("`, `"));
+        Err(Refusal::new("language", message, hint))
+    }
+
+    fn describe(&self, language: &'static Language) -> BoxFuture<'_, Result<RuntimeInfo, EngineError>> {
+        Box::pin(async move { self.shared.describe(language).await.map_err(EngineError::new) })
+    }
+
+    fn open(&self, plan: Plan) -> BoxFuture<'_, Result<Box<dyn Sandbox>, EngineError>> {
+        let sandbox: Box<dyn Sandbox> = Box::new(NativeSandbox { shared: Arc::clone(&self.shared), plan });
+        Box::pin(async move { Ok(sandbox) })
+    }
+}
+
+struct NativeSandbox {
+    shared: Arc<Shared>,
+    plan: Plan,
+}
+
+impl Sandbox for NativeSandbox {
+    fn run<'a>(self: Box<Self>, live: &'a mut dyn LiveOutput) -> BoxFuture<'a, Result<Outcome, EngineError>>
+    where
+        Self: 'a,
+    {
+        Box::pin(async move { self.shared.run(self.plan, live).await.map_err(EngineError::new) })
+    }
+}
+
+impl Shared {
+    async fn run(&self, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, NativeError> {
+        let language = plan.language();
+        let tool = self.tool(language)?;
+        let mut recipe = recipe::for_plan(&plan, &tool.found, &self.view, self.walls()?)?;
+        recipe.spec.without.clone_from(&self.without);
+        let input = Input { contents: &recipe.contents, stdin: plan.stdin(), output: plan.limits().output };
+        // The version is asked for beside the first run of a language, not before it.
+        let (finished, runtime) = tokio::join!(run::run(&self.launcher, &recipe.spec, input, live), self.describe(language));
+        let (finished, runtime) = (finished?, runtime?);
+
+        let collected = finished.workspace.map(|workspace| {
+            let mut inputs = plan.files().to_vec();
+            inputs.extend(sandbox::PlannedFile::program(&plan));
+            collect::collect(&workspace.directory, &inputs, plan.collect())
+        });
+        let collected = collected.unwrap_or_default();
+        let compiling = tool.found.toolchain.compile.is_some() && finished.command == 0;
+        let error = if finished.status.is_success() {
+            None
+        } else {
+            diagnose(&Evidence {
+                language: language.id,
+                step: if compiling { Step::Compile } else { Step::Run },
+                stderr: &finished.stderr.text,
+                stdout: &finished.stdout.text,
+                source: language.source,
+            })
+        };
+        Ok(Outcome {
+            status: finished.status,
+            stdout: finished.stdout,
+            stderr: finished.stderr,
+            error,
+            files: collected.files,
+            skipped_files: collected.skipped,
+            engine: EngineId::Native,
+            runtime,
+            isolation: self.report.isolation.clone(),
+            usage: finished.usage,
+        })
+    }
+
+    async fn describe(&self, language: &'static Language) -> Result<RuntimeInfo, NativeError> {
+        let tool = self.tool(language)?;
+        let version = tool.version.get_or_try_init(|| self.ask_version(&tool.found)).await?.clone();
+        Ok(RuntimeInfo { language: language.id, version, tool: tool.found.toolchain.program.to_owned() })
+    }
+
+    /// The first thing in the tool's answer that looks like a version.
+    async fn ask_version(&self, tool: &FoundTool) -> Result<String, NativeError> {
+        if tool.toolchain.version.is_empty() {
+            return Ok(String::new());
+        }
+        let spec = recipe::for_version(tool, &self.view, self.walls()?);
+        let input = Input { contents: &[], stdin: &[], output: Bytes::kib(16) };
+        let finished = run::run(&self.launcher, &spec, input, &mut ()).await?;
+        let answer = format!("{} {}", finished.stdout.text, finished.stderr.text);
+        Ok(version_in(&answer).unwrap_or_default().to_owned())
+    }
+
+    fn tool(&self, language: &'static Language) -> Result<&Tool, NativeError> {
+        self.tools.get(language.id).ok_or(NativeError::ToolGone(language.id))
+    }
+
+    fn walls(&self) -> Result<jail::Walls, NativeError> {
+        self.walls.as_ref().map(WallKind::walls).ok_or(NativeError::SupervisorLost)
+    }
+}
+
+/// The first run of digits and dots with at least one dot, such as `3.11.2` in `Python 3.11.2`.
+fn version_in(answer: &str) -> Option<&str> {
+    let is_part = |c: char| c.is_ascii_digit() || c == '.';
+    answer
+        .split(|c: char| !is_part(c))
+        .map(|word| word.trim_matches('.'))
+        .find(|word| word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Makes the directory that scratch directories go into, or takes the one that is there if it is ours alone: in a shared `/tmp`
+/// somebody else could have made it first.
+fn make_scratch(path: &Path) -> Result<(), NativeError> {
+    let scratch = |source| NativeError::Scratch { path: path.to_owned(), source };
+    // Guests of a root server have user ids of their own and must be able to pass through.
+    std::fs::DirBuilder::new().recursive(true).mode(0o711).create(path).map_err(scratch)?;
+    let metadata = std::fs::symlink_metadata(path).map_err(scratch)?;
+    let is_ours = metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0;
+    if !is_ours {
+        return Err(scratch(std::io::ErrorKind::PermissionDenied.into()));
+    }
+    jail::sweep_scratch(path);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions() {
+        for (answer, expected) in [
+            ("Python 3.11.2\n", Some("3.11.2")),
+            ("gcc (Debian 12.2.0-14+deb12u1) 12.2.0", Some("12.2.0")),
+            ("openjdk version \"17.0.15\" 2025-04-15", Some("17.0.15")),
+            ("v20.20.2", Some("20.20.2")),
+            ("go version go1.19.8 linux/amd64", Some("1.19.8")),
+            ("no version", None),
+        ] {
+            assert_eq!(version_in(answer), expected);
+        }
+    }
+}

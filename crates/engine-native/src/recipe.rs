@@ -1,0 +1,144 @@
+//! From a plan and a toolchain to a jail's spec.
+
+use std::path::Path;
+
+use jail::{Command, File, Places, Purpose, Spec, Stdio, View, Walls};
+use sandbox::{AddressSpace, Limits, Plan};
+
+use crate::error::NativeError;
+use crate::tools::{self, FoundTool, GUEST_PATH};
+
+/// A spec and the contents of its files.
+pub(crate) struct Recipe<'a> {
+    pub(crate) spec: Spec,
+    pub(crate) contents: Vec<&'a [u8]>,
+}
+
+/// The jail that runs `plan` with `tool`.
+pub(crate) fn for_plan<'a>(plan: &'a Plan, tool: &FoundTool, view: &View, walls: Walls) -> Result<Recipe<'a>, NativeError> {
+    let language = plan.language();
+    let kitchen = Kitchen { tool, places: walls.places(), source: language.source, memory_mb: plan.limits().memory.whole_mib() };
+    let mut commands = Vec::new();
+    if let Some(compile) = tool.toolchain.compile {
+        commands.push(kitchen.command(compile, Stdio::Compiler, language.id)?);
+    }
+    let mut run = kitchen.command(tool.toolchain.run, Stdio::Program, language.id)?;
+    run.arguments.extend(plan.args().iter().cloned());
+    commands.push(run);
+
+    let mut files = vec![File { path: language.source.to_owned(), length: plan.code().len() as u64 }];
+    files.extend(plan.files().iter().map(|file| File { path: file.path.as_str().to_owned(), length: file.contents.len() as u64 }));
+    let contents = std::iter::once(plan.code()).chain(plan.files().iter().map(|file| file.contents.as_slice())).collect();
+    let spec = Spec {
+        view: view_for(tool, view),
+        limits: limits(plan.limits()),
+        environment: kitchen.environment(plan.env()),
+        files,
+        commands,
+        purpose: Purpose::Run,
+        without: Vec::new(),
+        walls,
+    };
+    Ok(Recipe { spec, contents })
+}
+
+/// The jail that asks `tool` for its version.
+pub(crate) fn for_version(tool: &FoundTool, view: &View, walls: Walls) -> Spec {
+    let kitchen = Kitchen { tool, places: walls.places(), source: "", memory_mb: Limits::DEFAULT.memory.whole_mib() };
+    let program = tool.program.clone();
+    let zeroth = program.to_string_lossy().into_owned();
+    let arguments = std::iter::once(zeroth).chain(tool.toolchain.version.iter().map(|argument| (*argument).to_owned())).collect();
+    let address_space = address_space(tool.toolchain.address_space);
+    Spec {
+        view: view_for(tool, view),
+        limits: limits(&Limits { wall: std::time::Duration::from_secs(10), ..Limits::DEFAULT }),
+        environment: kitchen.environment(&[]),
+        files: Vec::new(),
+        commands: vec![Command { program, arguments, stdio: Stdio::Program, address_space }],
+        purpose: Purpose::Run,
+        without: Vec::new(),
+        walls,
+    }
+}
+
+/// Everybody's view, and what this tool needs beyond it.
+fn view_for(tool: &FoundTool, view: &View) -> View {
+    let mut view = view.clone();
+    for path in tool.toolchain.reads {
+        view.add(Path::new(path));
+    }
+    if let Some(home) = &tool.home {
+        view.add(home);
+    }
+    view
+}
+
+/// What templates are filled from.
+struct Kitchen<'a> {
+    tool: &'a FoundTool,
+    places: Places,
+    source: &'static str,
+    memory_mb: u64,
+}
+
+impl Kitchen<'_> {
+    fn command(&self, template: &[&str], stdio: Stdio, language: &'static str) -> Result<Command, NativeError> {
+        let arguments: Vec<String> = template.iter().map(|argument| self.fill(argument)).collect();
+        let first = arguments.first().map(String::as_str).unwrap_or_default();
+        let program = if first.starts_with('/') {
+            first.into()
+        } else {
+            tools::resolve(first, self.tool.home.as_deref()).ok_or(NativeError::ToolGone(language))?
+        };
+        Ok(Command { program, arguments, stdio, address_space: address_space(self.tool.toolchain.address_space) })
+    }
+
+    fn fill(&self, template: &str) -> String {
+        if !template.contains('{') {
+            return template.to_owned();
+        }
+        template
+            .replace("{program}", &self.tool.program.to_string_lossy())
+            .replace("{source}", &self.places.workspace.join(self.source).to_string_lossy())
+            .replace("{workspace}", &self.places.workspace.to_string_lossy())
+            .replace("{build}", &self.places.build.to_string_lossy())
+            .replace("{memory_mb}", &self.memory_mb.to_string())
+    }
+
+    /// Ours, then the toolchain's, then the caller's; a later value of the same name wins.
+    fn environment(&self, caller: &[(String, String)]) -> Vec<String> {
+        let temporary = self.places.temporary.to_string_lossy().into_owned();
+        let path = match &self.tool.home {
+            Some(home) => format!("{}:{GUEST_PATH}", home.join("bin").display()),
+            None => GUEST_PATH.to_owned(),
+        };
+        let own = [("PATH", path), ("HOME", temporary.clone()), ("TMPDIR", temporary), ("LANG", "C.UTF-8".to_owned())];
+        let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let toolchain = self.tool.toolchain.env.iter().map(|(name, value)| ((*name).to_owned(), self.fill(value)));
+        let mut variables: Vec<(String, String)> = Vec::new();
+        for (name, value) in own.chain(toolchain).chain(caller.iter().cloned()) {
+            variables.retain(|(present, _)| *present != name);
+            variables.push((name, value));
+        }
+        variables.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+    }
+}
+
+fn address_space(kind: AddressSpace) -> jail::AddressSpace {
+    match kind {
+        AddressSpace::Proportional => jail::AddressSpace::Limited,
+        AddressSpace::Reserved => jail::AddressSpace::Free,
+    }
+}
+
+pub(crate) fn limits(limits: &Limits) -> jail::Limits {
+    let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    jail::Limits {
+        memory: limits.memory.get(),
+        disk: limits.disk.get(),
+        files: limits.files,
+        processes: limits.processes,
+        cpu_millis: millis(limits.cpu),
+        wall_millis: millis(limits.wall),
+    }
+}

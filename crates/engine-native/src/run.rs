@@ -1,0 +1,322 @@
+//! One run, from order to outcome.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use jail::{Ended, Exit, Limit, Monitor, Report, RunStdio, Spec, Walls};
+use rustix::pipe::{PipeFlags, pipe_with};
+use sandbox::{Bytes, Capture, Captured, CpuSource, LimitKind, LiveOutput, MemorySource, Status, Stream, Usage};
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::time::sleep_until;
+
+use crate::error::NativeError;
+use crate::launcher::LauncherProcess;
+
+/// How long after its deadline a run's supervisor may take to end it before we do.
+const GRACE: Duration = Duration::from_millis(20);
+
+/// What came of a jail, before anybody judges it.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) status: Status,
+    /// The index of the command that was last.
+    pub(crate) command: u32,
+    pub(crate) stdout: Captured,
+    pub(crate) stderr: Captured,
+    pub(crate) usage: Usage,
+    pub(crate) workspace: Option<Workspace>,
+    pub(crate) probed: Option<jail::Seen>,
+    pub(crate) holders: Option<jail::Holders>,
+}
+
+/// A finished run's files. Under Landlock walls they are on the host until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    pub(crate) directory: OwnedFd,
+    _monitor: Option<AsyncFd<Monitor>>,
+}
+
+/// What is given to a run beside its spec.
+pub(crate) struct Input<'a> {
+    pub(crate) contents: &'a [&'a [u8]],
+    pub(crate) stdin: &'a [u8],
+    pub(crate) output: Bytes,
+}
+
+/// Runs the jail to its end. Dropping the future ends it.
+pub(crate) async fn run(
+    launcher: &LauncherProcess,
+    spec: &Spec,
+    input: Input<'_>,
+    live: &mut dyn LiveOutput,
+) -> Result<Finished, NativeError> {
+    let started = Instant::now();
+    let deadline = started + Duration::from_millis(spec.limits.wall_millis) + GRACE;
+    let (streams, stdio) = Streams::open(&input).map_err(NativeError::Pipes)?;
+    let monitor = launcher.order(spec, input.contents, &stdio).await?;
+    // Only the guest's side may hold these, or their end would never show.
+    drop(stdio);
+    let monitor = AsyncFd::new(monitor).map_err(NativeError::Reports)?;
+    let kept_until_read = matches!(spec.walls, Walls::Landlock { .. });
+    let mut attempt = Attempt { streams, reports: Reports::default(), stopped: false };
+    attempt.follow(&monitor, &input, deadline, kept_until_read, live).await?;
+    let Attempt { mut streams, reports, stopped } = attempt;
+    streams.drain(live);
+    if let Some(failure) = reports.failure {
+        return Err(failure.into());
+    }
+    let ended = reports.ended.unwrap_or_default();
+    let status = status(stopped, reports.exit, &ended, &spec.limits).ok_or(NativeError::SupervisorLost)?;
+    Ok(Finished {
+        status,
+        command: reports.exit.map_or(0, |exit| exit.command),
+        stdout: streams.stdout.capture.finish(),
+        stderr: streams.stderr.capture.finish(),
+        usage: usage(started.elapsed(), &ended),
+        workspace: reports.workspace.map(|directory| Workspace { directory, _monitor: kept_until_read.then_some(monitor) }),
+        probed: reports.probed,
+        holders: reports.holders,
+    })
+}
+
+struct Attempt {
+    streams: Streams,
+    reports: Reports,
+    /// We ended it: its time was up.
+    stopped: bool,
+}
+
+impl Attempt {
+    /// Moves bytes and hears reports until the run is over.
+    async fn follow(
+        &mut self,
+        monitor: &AsyncFd<Monitor>,
+        input: &Input<'_>,
+        deadline: Instant,
+        until_exited: bool,
+        live: &mut dyn LiveOutput,
+    ) -> Result<(), NativeError> {
+        let mut unsent = input.stdin;
+        let mut out = vec![0; 64 << 10];
+        let mut err = vec![0; 64 << 10];
+        let Streams { stdin, stdout, stderr } = &mut self.streams;
+        loop {
+            tokio::select! {
+                report = next_report(monitor) => {
+                    let Some((report, descriptor)) = report.map_err(NativeError::Reports)? else { return Ok(()) };
+                    if self.reports.take(report, descriptor) == Progress::Over
+                        // Under Landlock walls the supervisor stays to guard the files; all its guests are gone.
+                        || (until_exited && self.reports.exit.is_some())
+                    {
+                        return Ok(());
+                    }
+                }
+                count = read(&mut stdout.pipe, &mut out), if stdout.pipe.is_some() => {
+                    stdout.took(count, &out, Stream::Stdout, live);
+                }
+                count = read(&mut stderr.pipe, &mut err), if stderr.pipe.is_some() => {
+                    stderr.took(count, &err, Stream::Stderr, live);
+                }
+                count = write(stdin, unsent), if stdin.is_some() => {
+                    // A guest that closed its input does not want the rest.
+                    unsent = unsent.get(count.unwrap_or(unsent.len())..).unwrap_or_default();
+                    if unsent.is_empty() {
+                        *stdin = None;
+                    }
+                }
+                () = sleep_until(deadline.into()), if !self.stopped => {
+                    self.stopped = true;
+                    monitor.get_ref().stop();
+                }
+            }
+        }
+    }
+}
+
+async fn next_report(monitor: &AsyncFd<Monitor>) -> io::Result<Option<(Report, Option<OwnedFd>)>> {
+    monitor.async_io(tokio::io::Interest::READABLE, Monitor::receive).await
+}
+
+async fn read(pipe: &mut Option<Receiver>, buffer: &mut [u8]) -> usize {
+    match pipe {
+        // A pipe that cannot be read has nothing more to give.
+        Some(pipe) => pipe.read(buffer).await.unwrap_or(0),
+        None => 0,
+    }
+}
+
+async fn write(pipe: &mut Option<Sender>, bytes: &[u8]) -> io::Result<usize> {
+    match pipe {
+        Some(pipe) => pipe.write(bytes).await,
+        None => Ok(bytes.len()),
+    }
+}
+
+/// Everything reported about a run so far.
+#[derive(Default)]
+struct Reports {
+    holders: Option<jail::Holders>,
+    workspace: Option<OwnedFd>,
+    probed: Option<jail::Seen>,
+    failure: Option<jail::Failure>,
+    exit: Option<Exit>,
+    ended: Option<Ended>,
+}
+
+#[derive(PartialEq, Eq)]
+enum Progress {
+    Going,
+    Over,
+}
+
+impl Reports {
+    fn take(&mut self, report: Report, descriptor: Option<OwnedFd>) -> Progress {
+        match report {
+            Report::Started(holders) => self.holders = Some(holders),
+            Report::Ready => self.workspace = descriptor,
+            Report::Probed(seen) => self.probed = Some(seen),
+            // The first is the cause.
+            Report::Failed(failure) if self.failure.is_none() => {
+                self.failure = Some(failure);
+                // The launcher itself reports an end only for runs that it started.
+                if self.holders.is_none() {
+                    return Progress::Over;
+                }
+            }
+            Report::Failed(_) => {}
+            Report::Exited(exit) => self.exit = Some(exit),
+            Report::Ended(ended) => {
+                self.ended = Some(ended);
+                return Progress::Over;
+            }
+        }
+        Progress::Going
+    }
+}
+
+/// A run's pipes, on our side.
+struct Streams {
+    stdin: Option<Sender>,
+    stdout: Output,
+    stderr: Output,
+}
+
+struct Output {
+    pipe: Option<Receiver>,
+    capture: Capture,
+}
+
+impl Streams {
+    fn open(input: &Input<'_>) -> io::Result<(Self, RunStdio)> {
+        let (stdin_guest, stdin) = if input.stdin.is_empty() {
+            (File::open("/dev/null")?.into(), None)
+        } else {
+            let (guest, ours) = pipe_with(PipeFlags::CLOEXEC)?;
+            (guest, Some(Sender::from_owned_fd(ours)?))
+        };
+        let output = || -> io::Result<(OwnedFd, Output)> {
+            let (ours, guest) = pipe_with(PipeFlags::CLOEXEC)?;
+            let pipe = Some(Receiver::from_owned_fd(ours)?);
+            Ok((guest, Output { pipe, capture: Capture::new(input.output) }))
+        };
+        let (stdout_guest, stdout) = output()?;
+        let (stderr_guest, stderr) = output()?;
+        let stdio = RunStdio { stdin: stdin_guest, stdout: stdout_guest, stderr: stderr_guest };
+        Ok((Self { stdin, stdout, stderr }, stdio))
+    }
+
+    /// What is left in the pipes after the end of the run. Does not wait for their end: whoever might still hold one is not ours to
+    /// wait for.
+    fn drain(&mut self, live: &mut dyn LiveOutput) {
+        let mut buffer = vec![0; 64 << 10];
+        for (output, stream) in [(&mut self.stdout, Stream::Stdout), (&mut self.stderr, Stream::Stderr)] {
+            while let Some(Ok(count)) = output.pipe.as_ref().map(|pipe| pipe.try_read(&mut buffer)) {
+                output.took(count, &buffer, stream, live);
+            }
+        }
+    }
+}
+
+impl Output {
+    fn took(&mut self, count: usize, buffer: &[u8], stream: Stream, live: &mut dyn LiveOutput) {
+        match buffer.get(..count) {
+            Some(bytes) if count > 0 => {
+                self.capture.push(bytes);
+                live.output(stream, bytes);
+            }
+            _ => self.pipe = None,
+        }
+    }
+}
+
+/// How the run ended, from what the kernel and our supervisor say. `None` when neither says.
+fn status(stopped: bool, exit: Option<Exit>, ended: &Ended, limits: &jail::Limits) -> Option<Status> {
+    let limit = exit.and_then(|exit| exit.limit);
+    let out_of_memory = ended.group.oom_kills > 0;
+    match (limit, exit) {
+        (Some(Limit::Wall), _) => Some(Status::TimedOut),
+        (Some(Limit::Memory), _) => Some(Status::LimitExceeded(LimitKind::Memory)),
+        (Some(Limit::Cpu), _) => Some(Status::LimitExceeded(LimitKind::Cpu)),
+        (Some(Limit::Disk), _) => Some(Status::LimitExceeded(LimitKind::Disk)),
+        (None, _) if stopped => Some(Status::TimedOut),
+        (None, Some(exit)) => Some(judge(exit.status, out_of_memory, ended.cpu_micros / 1000 >= limits.cpu_millis)),
+        // The kernel ended the supervisor with its guests.
+        (None, None) if out_of_memory => Some(Status::LimitExceeded(LimitKind::Memory)),
+        (None, None) => None,
+    }
+}
+
+/// Reads a wait status. A signal that a limit sends means that limit only when the limit was reached: guests can send signals too.
+fn judge(status: i32, out_of_memory: bool, out_of_time: bool) -> Status {
+    const SIGKILL: i32 = 9;
+    const SIGXCPU: i32 = 24;
+    const SIGXFSZ: i32 = 25;
+    let signal = status & 0x7f;
+    match signal {
+        0 => Status::Completed { exit_code: u8::try_from((status >> 8) & 0xff).unwrap_or(u8::MAX) },
+        SIGKILL if out_of_memory => Status::LimitExceeded(LimitKind::Memory),
+        SIGKILL | SIGXCPU if out_of_time => Status::LimitExceeded(LimitKind::Cpu),
+        SIGXFSZ => Status::LimitExceeded(LimitKind::Disk),
+        signal => Status::Crashed { signal },
+    }
+}
+
+fn usage(wall: Duration, ended: &Ended) -> Usage {
+    let (cpu_micros, cpu_source) = match ended.group.cpu_micros {
+        Some(micros) => (micros, CpuSource::Cgroup),
+        None => (ended.cpu_micros, CpuSource::Rusage),
+    };
+    let (peak_memory, memory_source) = match ended.group.peak_bytes {
+        Some(bytes) => (bytes, MemorySource::Cgroup),
+        None => (ended.peak_bytes, MemorySource::Rusage),
+    };
+    Usage { wall, cpu: Duration::from_micros(cpu_micros), cpu_source, peak_memory, memory_source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wait_statuses() {
+        for (status, out_of_memory, out_of_time, expected) in [
+            (0, false, false, Status::Completed { exit_code: 0 }),
+            (3 << 8, false, false, Status::Completed { exit_code: 3 }),
+            (11, false, false, Status::Crashed { signal: 11 }),
+            (11 | 0x80, false, false, Status::Crashed { signal: 11 }),
+            (9, true, false, Status::LimitExceeded(LimitKind::Memory)),
+            // A guest that kills itself is not out of anything.
+            (9, false, false, Status::Crashed { signal: 9 }),
+            (24, false, false, Status::Crashed { signal: 24 }),
+            (24, false, true, Status::LimitExceeded(LimitKind::Cpu)),
+            // A child was killed for memory; the program lived on and said so itself.
+            (1 << 8, true, false, Status::Completed { exit_code: 1 }),
+        ] {
+            assert_eq!(judge(status, out_of_memory, out_of_time), expected, "{status}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Finding the host's interpreters and compilers, and what a guest must see of the host to use them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use jail::View;
+use sandbox::{Language, Toolchain};
+
+/// Where tools are looked for.
+#[derive(Debug, Clone)]
+pub struct ToolSearch {
+    /// Directories with programs, in order: the operator's `PATH`.
+    pub path: Vec<PathBuf>,
+    /// The user's home, below which version managers keep toolchains.
+    pub home: Option<PathBuf>,
+}
+
+/// What a guest has as `PATH`, and where bare program names of a recipe are found.
+pub(crate) const GUEST_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Directories outside `/usr` that hold one toolchain each and nothing of a user's: `*` stands for any name. What is found elsewhere
+/// (a shim, a script in `~/bin`) is not used, because showing a guest the directory around it could show it anything.
+const TOOLCHAIN_HOMES: &[&str] =
+    &["~/.rustup/toolchains/*", "~/.nvm/versions/node/*", "~/.pyenv/versions/*", "~/.ghcup/ghc/*", "~/.deno", "~/.bun", "/opt/*"];
+
+/// A toolchain that is on this host.
+#[derive(Debug, Clone)]
+pub(crate) struct FoundTool {
+    pub(crate) toolchain: &'static Toolchain,
+    /// The program as guests run it.
+    pub(crate) program: PathBuf,
+    /// Its home when that is outside what every guest sees.
+    pub(crate) home: Option<PathBuf>,
+}
+
+/// The first toolchain of the language that is here and that a guest can be shown.
+pub(crate) fn find(language: &'static Language, search: &ToolSearch, view: &View) -> Option<FoundTool> {
+    language.toolchains.iter().find_map(|toolchain| {
+        let found = find_program(toolchain, search, view)?;
+        let all_there = toolchain.also.iter().all(|name| resolve(name, found.home.as_deref()).is_some());
+        all_there.then_some(found)
+    })
+}
+
+fn find_program(toolchain: &'static Toolchain, search: &ToolSearch, view: &View) -> Option<FoundTool> {
+    let on_path = search.path.iter().map(|directory| directory.join(toolchain.program));
+    let visible = on_path.chain(guest_path().map(|directory| directory.join(toolchain.program))).find(|candidate| {
+        // What it resolves to must be visible too: links lead anywhere.
+        is_program(candidate) && view.covers(candidate) && fs::canonicalize(candidate).is_ok_and(|real| view.covers(&real))
+    });
+    if let Some(program) = visible {
+        return Some(FoundTool { toolchain, program, home: None });
+    }
+    toolchain_homes(search).into_iter().find_map(|home| {
+        let program = home.join("bin").join(toolchain.program);
+        is_program(&program).then_some(FoundTool { toolchain, program, home: Some(home) })
+    })
+}
+
+/// The absolute path of a bare program name in a recipe, as guests see it.
+pub(crate) fn resolve(name: &str, home: Option<&Path>) -> Option<PathBuf> {
+    let own = home.map(|home| home.join("bin"));
+    own.into_iter().chain(guest_path()).map(|directory| directory.join(name)).find(|candidate| is_program(candidate))
+}
+
+fn guest_path() -> impl Iterator<Item = PathBuf> {
+    GUEST_PATH.split(':').map(PathBuf::from)
+}
+
+fn is_program(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+/// The toolchain homes that exist, the highest name of each kind first: usually the newest version.
+fn toolchain_homes(search: &ToolSearch) -> Vec<PathBuf> {
+    let mut homes = Vec::new();
+    for pattern in TOOLCHAIN_HOMES {
+        let path = match (pattern.strip_prefix("~/"), &search.home) {
+            (Some(below), Some(home)) => home.join(below),
+            (Some(_), None) => continue,
+            (None, _) => PathBuf::from(pattern),
+        };
+        if path.file_name().is_some_and(|name| name == "*") {
+            let entries = path.parent().map(fs::read_dir).into_iter().flatten().flatten().flatten();
+            let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|entry| entry.is_dir()).collect();
+            found.sort_unstable_by(|a, b| b.cmp(a));
+            homes.extend(found);
+        } else if path.is_dir() {
+            homes.push(path);
+        }
+    }
+    homes
+}

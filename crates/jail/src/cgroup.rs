@@ -1,0 +1,314 @@
+//! cgroups: limits for a run as a whole, where this host lets us have them. Version 2 first, then version 1 controllers, else none.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+
+use crate::wire::{GroupUsage, Holders};
+
+/// Which hierarchy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CgroupKind {
+    /// The unified one.
+    V2,
+    /// A controller's own.
+    V1,
+}
+
+/// What this host gives, found once at start.
+#[derive(Debug)]
+pub(crate) struct Cgroups {
+    /// A directory of the unified hierarchy in which runs' groups can be made, with memory and pids turned on.
+    unified: Option<PathBuf>,
+    memory: Option<PathBuf>,
+    pids: Option<PathBuf>,
+    cpu: Option<PathBuf>,
+    serial: u64,
+}
+
+/// The groups of one run. Removed when dropped, by when all its processes must be gone.
+#[derive(Debug)]
+pub(crate) struct RunGroup {
+    unified: Option<(PathBuf, OwnedFd)>,
+    memory: Option<PathBuf>,
+    pids: Option<PathBuf>,
+    cpu: Option<PathBuf>,
+}
+
+impl Cgroups {
+    /// Looks for groups that this process may make children in, by making one.
+    pub(crate) fn discover() -> Self {
+        let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        if let Some(unified) = own_group(&membership, &mounts, None).and_then(|group| usable_unified(&group)) {
+            return Self { unified: Some(unified), memory: None, pids: None, cpu: None, serial: 0 };
+        }
+        let controller = |name| own_group(&membership, &mounts, Some(name)).and_then(|group| make_base(&group));
+        let memory = controller("memory");
+        // A hierarchy may be shared by controllers; one group serves both then.
+        Self { unified: None, memory, pids: controller("pids"), cpu: controller("cpuacct"), serial: 0 }
+    }
+
+    /// What will hold a run's limits.
+    pub(crate) fn holders(&self) -> Holders {
+        let kind = |v1: &Option<PathBuf>| match (&self.unified, v1) {
+            (Some(_), _) => Some(CgroupKind::V2),
+            (None, Some(_)) => Some(CgroupKind::V1),
+            (None, None) => None,
+        };
+        Holders { memory: kind(&self.memory), processes: kind(&self.pids) }
+    }
+
+    /// Groups for one run, with its limits set.
+    pub(crate) fn make(&mut self, memory: u64, processes: u32) -> io::Result<RunGroup> {
+        self.serial += 1;
+        let name = format!("run-{}", self.serial);
+        let mut group = RunGroup { unified: None, memory: None, pids: None, cpu: None };
+        // Our own supervisor is one process of the group.
+        let processes = u64::from(processes) + 1;
+        if let Some(base) = &self.unified {
+            let path = make_group(base, &name)?;
+            let directory = rustix::fs::open(&path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+            group.unified = Some((path.clone(), directory));
+            set(&path, "memory.max", memory)?;
+            set(&path, "pids.max", processes)?;
+            // One process over the limit ends the run, instead of leaving half of it behind.
+            set(&path, "memory.oom.group", 1)?;
+            // Not there on kernels without swap accounting.
+            set(&path, "memory.swap.max", 0).ok();
+            return Ok(group);
+        }
+        if let Some(base) = &self.memory {
+            let path = make_group(base, &name)?;
+            group.memory = Some(path.clone());
+            set(&path, "memory.limit_in_bytes", memory)?;
+            set(&path, "memory.memsw.limit_in_bytes", memory).ok();
+        }
+        if let Some(base) = &self.pids {
+            let path = make_group(base, &name)?;
+            group.pids = Some(path.clone());
+            set(&path, "pids.max", processes)?;
+        }
+        if let Some(base) = &self.cpu {
+            group.cpu = Some(make_group(base, &name)?);
+        }
+        Ok(group)
+    }
+}
+
+impl Drop for Cgroups {
+    fn drop(&mut self) {
+        for base in [&self.unified, &self.memory, &self.pids, &self.cpu].into_iter().flatten() {
+            fs::remove_dir(base).ok();
+        }
+    }
+}
+
+impl RunGroup {
+    /// The group to clone into, where the kernel can: joining later waits for a grace period.
+    pub(crate) fn to_clone_into(&self) -> Option<BorrowedFd<'_>> {
+        self.unified.as_ref().map(|(_, directory)| directory.as_fd())
+    }
+
+    /// Puts a process into the groups that cannot be cloned into.
+    pub(crate) fn join(&self, pid: i32) -> io::Result<()> {
+        for path in [&self.memory, &self.pids, &self.cpu].into_iter().flatten() {
+            set(path, "cgroup.procs", u64::from(pid.unsigned_abs()))?;
+        }
+        Ok(())
+    }
+
+    /// What the run used, after its end.
+    pub(crate) fn usage(&self) -> GroupUsage {
+        let mut used = GroupUsage::default();
+        if let Some((path, _)) = &self.unified {
+            used.cpu_micros = keyed(path, "cpu.stat", "usage_usec");
+            used.peak_bytes = number(path, "memory.peak");
+            used.oom_kills = keyed(path, "memory.events", "oom_kill").unwrap_or(0);
+        }
+        if let Some(path) = &self.memory {
+            used.peak_bytes = number(path, "memory.max_usage_in_bytes");
+            used.oom_kills = keyed(path, "memory.oom_control", "oom_kill").unwrap_or(0);
+        }
+        if let Some(path) = &self.cpu {
+            used.cpu_micros = number(path, "cpuacct.usage").map(|nanoseconds| nanoseconds / 1000);
+        }
+        used
+    }
+}
+
+impl Drop for RunGroup {
+    fn drop(&mut self) {
+        let unified = self.unified.as_ref().map(|(path, _)| path);
+        for path in [unified, self.memory.as_ref(), self.pids.as_ref(), self.cpu.as_ref()].into_iter().flatten() {
+            // A group with a dying process in it is busy; it is swept at the next start.
+            fs::remove_dir(path).ok();
+        }
+    }
+}
+
+fn set(group: &Path, file: &str, value: u64) -> io::Result<()> {
+    fs::write(group.join(file), value.to_string())
+}
+
+fn number(group: &Path, file: &str) -> Option<u64> {
+    fs::read_to_string(group.join(file)).ok()?.trim().parse().ok()
+}
+
+fn keyed(group: &Path, file: &str, key: &str) -> Option<u64> {
+    let text = fs::read_to_string(group.join(file)).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
+    line?.trim().parse().ok()
+}
+
+/// Groups are ours by name; the launcher's pid tells whether their maker still lives.
+const PREFIX: &str = "belljar-";
+
+/// A group for all runs of this launcher below `parent`, and the end of what dead launchers left there.
+fn make_base(parent: &Path) -> Option<PathBuf> {
+    sweep(parent);
+    make_group(parent, &format!("{PREFIX}{}", std::process::id())).ok()
+}
+
+/// Makes a group, or takes the empty one that is there (controllers that share a hierarchy share it).
+fn make_group(parent: &Path, name: &str) -> io::Result<PathBuf> {
+    let path = parent.join(name);
+    match fs::create_dir(&path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(()) | Err(_) => Ok(path),
+    }
+}
+
+fn sweep(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<i32>().ok());
+        if pid.is_some_and(|pid| fs::symlink_metadata(format!("/proc/{pid}")).is_err()) {
+            for run in fs::read_dir(entry.path()).into_iter().flatten().flatten() {
+                fs::remove_dir(run.path()).ok();
+            }
+            fs::remove_dir(entry.path()).ok();
+        }
+    }
+}
+
+/// The nearest group, from our own upwards, that we may write to and whose children get memory and pids limits.
+///
+/// Our own group holds processes (us), and the kernel turns controllers on only in groups that hold none; so it serves when it is the
+/// root of a delegated tree that we can empty by moving ourselves down, and an ancestor serves when its controllers are on already.
+fn usable_unified(own: &Path) -> Option<PathBuf> {
+    if let Some(base) = take_over(own) {
+        return Some(base);
+    }
+    own.ancestors().skip(1).take_while(|group| group.join("cgroup.procs").is_file()).find_map(|group| {
+        let controllers = fs::read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
+        if !has_both(&controllers) || !writable(&group.join("cgroup.procs")) {
+            return None;
+        }
+        let base = make_base(group)?;
+        if enable(&base).is_err() {
+            fs::remove_dir(&base).ok();
+            return None;
+        }
+        Some(base)
+    })
+}
+
+/// A delegated group that holds only us and our server (`Delegate=yes`): both move into a child, which frees it to have controllers.
+fn take_over(own: &Path) -> Option<PathBuf> {
+    let available = fs::read_to_string(own.join("cgroup.controllers")).unwrap_or_default();
+    let members = fs::read_to_string(own.join("cgroup.procs")).unwrap_or_default();
+    let server = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
+    let ours = [server, rustix::process::getpid().as_raw_nonzero().get()];
+    let only_us = members.lines().all(|pid| pid.parse().is_ok_and(|pid: i32| ours.contains(&pid)));
+    if !has_both(&available) || !only_us || !writable(&own.join("cgroup.procs")) {
+        return None;
+    }
+    let inner = make_group(own, "server").ok()?;
+    for pid in ours.into_iter().filter(|pid| *pid > 1) {
+        set(&inner, "cgroup.procs", u64::from(pid.unsigned_abs())).ok()?;
+    }
+    enable(own).ok()?;
+    let base = make_base(own)?;
+    enable(&base).ok()?;
+    Some(base)
+}
+
+fn has_both(controllers: &str) -> bool {
+    ["memory", "pids"].iter().all(|wanted| controllers.split_whitespace().any(|name| name == *wanted))
+}
+
+fn enable(group: &Path) -> io::Result<()> {
+    fs::write(group.join("cgroup.subtree_control"), "+memory +pids")
+}
+
+fn writable(file: &Path) -> bool {
+    rustix::fs::access(file, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+/// The directory of the group that this process is in: of a version 1 controller, or of the unified hierarchy.
+fn own_group(membership: &str, mounts: &str, controller: Option<&str>) -> Option<PathBuf> {
+    let path = membership.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (hierarchy, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let matches = match controller {
+            Some(wanted) => controllers.split(',').any(|name| name == wanted),
+            None => hierarchy == "0" && controllers.is_empty(),
+        };
+        matches.then_some(path)
+    })?;
+    mounts.lines().find_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        let mut left = left.split(' ').skip(3);
+        let (root, mount_point) = (left.next()?, left.next()?);
+        let mut right = right.split(' ');
+        let (kind, _, options) = (right.next()?, right.next()?, right.next()?);
+        let matches = match controller {
+            Some(wanted) => kind == "cgroup" && options.split(',').any(|option| option == wanted),
+            None => kind == "cgroup2",
+        };
+        if !matches {
+            return None;
+        }
+        // In a container the mount shows a part of the tree, and the path may be given from above that part.
+        let below = Path::new(path).strip_prefix(root).unwrap_or_else(|_| Path::new(path.trim_start_matches('/')));
+        Some(Path::new(mount_point).join(below))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HYBRID_MOUNTS: &str = "\
+29 21 0:25 / /sys/fs/cgroup ro - tmpfs tmpfs ro,mode=755
+30 29 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw
+31 29 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
+32 29 0:28 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct
+";
+
+    #[test]
+    fn finds_own_groups() {
+        let membership = "9:cpu,cpuacct:/user\n4:memory:/a/b\n0::/user.slice\n";
+        for (controller, expected) in [
+            (Some("memory"), Some("/sys/fs/cgroup/memory/a/b")),
+            (Some("cpuacct"), Some("/sys/fs/cgroup/cpu,cpuacct/user")),
+            (Some("pids"), None),
+            (None, Some("/sys/fs/cgroup/unified/user.slice")),
+        ] {
+            assert_eq!(own_group(membership, HYBRID_MOUNTS, controller), expected.map(PathBuf::from), "{controller:?}");
+        }
+    }
+
+    #[test]
+    fn a_container_sees_a_part_of_the_tree() {
+        let mounts = "30 29 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
+        assert_eq!(own_group("0::/docker/abc/x\n", mounts, None), Some(PathBuf::from("/sys/fs/cgroup/x")));
+        assert_eq!(own_group("0::/\n", mounts, None), Some(PathBuf::from("/sys/fs/cgroup")));
+    }
+}

@@ -1,0 +1,132 @@
+//! The server's side: sending orders and hearing reports. Never blocks; the caller waits for readiness its own way.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
+
+use rustix::process::{Signal, pidfd_send_signal};
+
+use crate::contents;
+use crate::spec::{Layer, Spec, Walls};
+use crate::wire::{self, Namespaces, Order, Report, Stop};
+
+/// The server's end of the socket to a launcher.
+#[derive(Debug)]
+pub struct Launcher {
+    socket: OwnedFd,
+}
+
+/// A run's standard streams, as the guest gets them.
+#[derive(Debug)]
+pub struct Stdio {
+    /// Read by the guest.
+    pub stdin: OwnedFd,
+    /// Written by the guest.
+    pub stdout: OwnedFd,
+    /// Written by the guest and its compiler.
+    pub stderr: OwnedFd,
+}
+
+/// Where a run's reports come in. Dropping it ends the run.
+#[derive(Debug)]
+pub struct Monitor {
+    socket: OwnedFd,
+    /// Known once the launcher has reported the start.
+    pidfd: OnceLock<OwnedFd>,
+    /// Whether ending the first process ends all others.
+    init: bool,
+}
+
+impl Launcher {
+    /// A socket for a launcher that is about to be started: its own end, to become the launcher's descriptor 0, and ours.
+    pub fn channel() -> io::Result<(OwnedFd, Self)> {
+        let (theirs, ours) = wire::channel()?;
+        rustix::fs::fcntl_setfl(&ours, rustix::fs::OFlags::NONBLOCK)?;
+        Ok((theirs, Self { socket: ours }))
+    }
+
+    /// Orders a run; `contents` are those of the spec's files, in order. `WouldBlock` when the launcher is behind: wait until this is
+    /// writable and order again.
+    pub fn order<'a>(
+        &self,
+        spec: &Spec,
+        contents: impl IntoIterator<Item = &'a [u8]>,
+        stdio: &Stdio,
+    ) -> io::Result<Monitor> {
+        let packed = contents::pack(spec, contents)?;
+        let (ours, theirs) = wire::channel()?;
+        rustix::fs::fcntl_setfl(&ours, rustix::fs::OFlags::NONBLOCK)?;
+        let order = Order { namespaces: namespaces(spec), memory: spec.limits.memory, processes: spec.limits.processes };
+        let descriptors = [&packed, &stdio.stdin, &stdio.stdout, &stdio.stderr, &theirs].map(|fd| fd.as_fd());
+        wire::send(&self.socket, &order, &descriptors)?;
+        Ok(Monitor { socket: ours, pidfd: OnceLock::new(), init: spec.has_pid_namespace() })
+    }
+}
+
+impl AsRawFd for Launcher {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+impl AsFd for Launcher {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Monitor {
+    /// The next report, with the workspace beside [`Report::Ready`]; `None` when nobody is left to report. `WouldBlock` when there is
+    /// none yet.
+    pub fn receive(&self) -> io::Result<Option<(Report, Option<OwnedFd>)>> {
+        let Some((report, mut descriptors)) = wire::receive::<Report>(&self.socket)? else { return Ok(None) };
+        let descriptor = descriptors.pop();
+        if let (Report::Started(_), Some(pidfd)) = (&report, &descriptor) {
+            self.pidfd.set(pidfd.try_clone()?).ok();
+        }
+        Ok(Some((report, descriptor)))
+    }
+
+    /// Ends everything that the run started. Reports still come.
+    pub fn stop(&self) {
+        match self.pidfd.get() {
+            // The kernel ends the whole pid namespace with its init. It may have ended by itself.
+            Some(pidfd) if self.init => {
+                pidfd_send_signal(pidfd, Signal::KILL).ok();
+            }
+            // The supervisor has to survive its guests, so it is asked. Its socket is never full: this is all that is sent to it.
+            _ => {
+                wire::send(&self.socket, &Stop::Now, &[]).ok();
+            }
+        }
+    }
+}
+
+impl AsRawFd for Monitor {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+impl AsFd for Monitor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn namespaces(spec: &Spec) -> Namespaces {
+    match spec.walls {
+        Walls::Landlock { .. } => Namespaces::None,
+        Walls::Namespaces { .. } if spec.without.is_empty() => Namespaces::All,
+        Walls::Namespaces { .. } => Namespaces::AllBut {
+            pid: !spec.has(Layer::PidNamespace),
+            network: !spec.has(Layer::NetworkNamespace),
+        },
+    }
+}

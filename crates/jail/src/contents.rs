@@ -1,0 +1,87 @@
+//! The contents of a run's files, carried in a memfd behind the encoded spec.
+
+use std::fs::{self, File as HostFile, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{chown, fchown};
+use std::path::Path;
+
+use crate::failure::{At as _, Failure, Step};
+use crate::spec::{File, Spec};
+
+/// A sealed-off copy of spec and contents, made by the server, read by the jail's first process.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    file: HostFile,
+    start: u64,
+}
+
+/// Writes the spec and the files' contents into a new memfd.
+pub(crate) fn pack<'a>(spec: &Spec, contents: impl IntoIterator<Item = &'a [u8]>) -> io::Result<OwnedFd> {
+    let encoded = postcard::to_stdvec(spec).map_err(io::Error::other)?;
+    let memfd = rustix::fs::memfd_create("belljar-run", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = HostFile::from(memfd);
+    file.write_all(&(encoded.len() as u64).to_le_bytes())?;
+    file.write_all(&encoded)?;
+    for part in contents {
+        file.write_all(part)?;
+    }
+    Ok(file.into())
+}
+
+/// Reads the spec back; the contents stay where they are until they are written out.
+pub(crate) fn unpack(packed: OwnedFd) -> Result<(Spec, Contents), Failure> {
+    let mut file = HostFile::from(packed);
+    let read = |file: &mut HostFile| -> io::Result<(Vec<u8>, u64)> {
+        let total = file.metadata()?.len();
+        file.seek(SeekFrom::Start(0))?;
+        let mut length = [0; 8];
+        file.read_exact(&mut length)?;
+        let length = u64::from_le_bytes(length);
+        // Who sends it is the server, but a length is still checked before it is allocated.
+        if length > total {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut encoded = vec![0; usize::try_from(length).map_err(|_| io::ErrorKind::InvalidData)?];
+        file.read_exact(&mut encoded)?;
+        Ok((encoded, 8 + length))
+    };
+    let (encoded, start) = read(&mut file).at(Step::Receive)?;
+    let spec = postcard::from_bytes(&encoded).map_err(|_| Failure::new(Step::Receive, "malformed spec", libc::EINVAL))?;
+    Ok((spec, Contents { file, start }))
+}
+
+impl Contents {
+    /// Writes each file below `directory`, which is empty and only this process can reach. `owner` gets what is made, if it is another.
+    pub(crate) fn write_into(&self, directory: &Path, files: &[File], owner: Option<u32>) -> Result<(), Failure> {
+        let mut source = &self.file;
+        source.seek(SeekFrom::Start(self.start)).at(Step::WriteFiles)?;
+        for file in files {
+            let write = || -> io::Result<u64> {
+                make_parents(directory, &file.path, owner)?;
+                let mut target = OpenOptions::new().write(true).create_new(true).open(directory.join(&file.path))?;
+                if owner.is_some() {
+                    fchown(&target, owner, owner)?;
+                }
+                io::copy(&mut source.take(file.length), &mut target)
+            };
+            if write().at_path(Step::WriteFiles, &file.path)? != file.length {
+                return Err(Failure::new(Step::WriteFiles, &*file.path, libc::EIO));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn make_parents(directory: &Path, file: &str, owner: Option<u32>) -> io::Result<()> {
+    for (slash, _) in file.match_indices('/') {
+        let parent = directory.join(file.get(..slash).unwrap_or_default());
+        match fs::create_dir(&parent) {
+            Ok(()) if owner.is_some() => chown(&parent, owner, owner)?,
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! A run's first process, from being cloned to being its supervisor.
+
+use std::ffi::CString;
+use std::fs;
+use std::os::fd::{AsFd as _, AsRawFd, OwnedFd};
+use std::path::Path;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{DumpableBehavior, Signal, set_child_subreaper, set_dumpable_behavior, set_parent_process_death_signal};
+
+use crate::contents::{self, Contents};
+use crate::failure::{At as _, Failure, Step};
+use crate::guest::{self, Lockdown, MemoryHolder, Streams};
+use crate::landlock::{Grant, Rule, rule};
+use crate::launcher::Filters;
+use crate::root;
+use crate::scratch::Scratch;
+use crate::spec::{Layer, Proc, Spec, Walls};
+use crate::supervisor::Supervisor;
+use crate::sys::{self, Groups};
+use crate::watchdog::{Scope, Watch, Watchdog};
+use crate::wire::{self, Report};
+
+/// What it gets from the launcher that it was cloned from.
+pub(crate) struct Inheritance<'a> {
+    pub(crate) packed: OwnedFd,
+    pub(crate) streams: Streams,
+    pub(crate) report: OwnedFd,
+    /// Readable once ids and cgroups are in place; closed without a byte when they could not be.
+    pub(crate) gate: OwnedFd,
+    pub(crate) leash: &'a OwnedFd,
+    pub(crate) filters: &'a Filters,
+    pub(crate) memory: MemoryHolder,
+    pub(crate) identity: Identity,
+}
+
+/// Whom the guest is outside.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Identity {
+    /// The server's own user.
+    Same,
+    /// A user id that only this run has.
+    Own(u32),
+}
+
+/// Never returns: what comes after is the launcher's code.
+pub(crate) fn main(inheritance: Inheritance<'_>) -> ! {
+    let report = inheritance.report.try_clone();
+    let code = match prepare_and_supervise(inheritance) {
+        Ok(()) => 0,
+        Err(failure) => {
+            // Nobody to tell when this fails; the server sees the end of its reports.
+            report.map(|report| wire::send(&report, &Report::Failed(failure), &[])).ok();
+            126
+        }
+    };
+    sys::exit_now(code)
+}
+
+fn prepare_and_supervise(inheritance: Inheritance<'_>) -> Result<(), Failure> {
+    let Inheritance { packed, streams, report, gate, leash, filters, memory, identity } = inheritance;
+    // Being cloned from the launcher, this process holds its descriptors: other runs' report sockets, the far end of the leash.
+    let kept = [&packed, &streams.stdin, &streams.stdout, &streams.stderr, &report, &gate, leash].map(AsRawFd::as_raw_fd);
+    sys::close_all_but(&kept).at(Step::Supervise)?;
+    let mut byte = [0];
+    if rustix::io::read(&gate, &mut byte).at(Step::Clone)? == 0 {
+        // The launcher reports why.
+        sys::exit_now(126);
+    }
+    let (spec, contents) = contents::unpack(packed)?;
+    let leash = leash.try_clone().at(Step::Supervise)?;
+    let run = Run { spec: &spec, contents, streams, report, leash, memory, identity };
+    match &spec.walls {
+        Walls::Namespaces { proc } => run.in_namespaces(*proc, filters),
+        Walls::Landlock { scratch } => run.on_host(scratch, filters),
+    }
+}
+
+struct Run<'a> {
+    spec: &'a Spec,
+    contents: Contents,
+    streams: Streams,
+    report: OwnedFd,
+    leash: OwnedFd,
+    memory: MemoryHolder,
+    identity: Identity,
+}
+
+impl Run<'_> {
+    fn in_namespaces(self, proc: Proc, filters: &Filters) -> Result<(), Failure> {
+        let groups = match self.identity {
+            Identity::Own(_) => Groups::Clear,
+            Identity::Same => Groups::Keep,
+        };
+        let workspace = root::build(self.spec, proc, groups, &self.contents)?;
+        if self.spec.has(Layer::NetworkNamespace) {
+            sys::loopback_up().at(Step::Loopback)?;
+        }
+        rustix::system::sethostname(crate::HOSTNAME.as_bytes()).at(Step::SealRoot)?;
+        if self.spec.has(Layer::NonDumpableInit) {
+            // This process is a copy of the launcher; a guest with the same user id could otherwise read its memory.
+            set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Step::Supervise)?;
+        }
+        if self.spec.has(Layer::Capabilities) {
+            guest::drop_capabilities()?;
+        }
+        // After the last change of credentials, which would clear it.
+        set_parent_process_death_signal(Some(Signal::KILL)).at(Step::Supervise)?;
+        self.check_leash()?;
+
+        let pid_namespace = self.spec.has_pid_namespace();
+        if !pid_namespace {
+            set_child_subreaper(Some(rustix::process::getpid())).at(Step::Supervise)?;
+        }
+        let watch_memory = self.memory == MemoryHolder::Watchdog && proc == Proc::Fresh;
+        wire::send(&self.report, &Report::Ready, &[workspace.as_fd()]).at(Step::Supervise)?;
+        drop(workspace);
+        Supervisor {
+            lockdown: Lockdown {
+                spec: self.spec,
+                filter: &filters.namespaces,
+                rules: root::rules(self.spec),
+                working_directory: Path::new(crate::spec::WORKSPACE),
+                environment: environment(self.spec)?,
+                memory: self.memory,
+                // Counted per user namespace, in which this supervisor is one.
+                processes: u64::from(self.spec.limits.processes) + 1,
+                identity: None,
+            },
+            streams: self.streams,
+            report: self.report,
+            leash: self.leash,
+            scope: if pid_namespace { Scope::Namespace } else { Scope::Descendants },
+            watchdog: Watchdog { memory: if watch_memory { Watch::On } else { Watch::Off }, scratch: None },
+        }
+        .run()
+    }
+
+    fn on_host(self, scratch: &Path, filters: &Filters) -> Result<(), Failure> {
+        // What the guest leaves must come to this process. No parent-death signal: that would end this process before its guests.
+        set_child_subreaper(Some(rustix::process::getpid())).at(Step::Supervise)?;
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Step::Supervise)?;
+        self.check_leash()?;
+        let owner = match self.identity {
+            Identity::Own(user) => Some(user),
+            Identity::Same => None,
+        };
+        let scratch = Scratch::make(scratch, owner).at_path(Step::MakeScratch, scratch)?;
+        self.contents.write_into(&scratch.workspace(), &self.spec.files, owner)?;
+        let workspace = rustix::fs::open(scratch.workspace(), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+            .at(Step::MakeScratch)?;
+        wire::send(&self.report, &Report::Ready, &[workspace.as_fd()]).at(Step::Supervise)?;
+        drop(workspace);
+        let watch_memory = if self.memory == MemoryHolder::Watchdog { Watch::On } else { Watch::Off };
+        let others = if owner.is_some() { 0 } else { tasks_of_this_user() };
+        let working_directory = scratch.workspace();
+        let report = self.report.try_clone().at(Step::Supervise)?;
+        Supervisor {
+            lockdown: Lockdown {
+                spec: self.spec,
+                filter: &filters.landlock,
+                rules: rules_on_host(self.spec, &scratch),
+                working_directory: &working_directory,
+                environment: environment(self.spec)?,
+                memory: self.memory,
+                // Counted over all of the user's processes on the host.
+                processes: others + u64::from(self.spec.limits.processes),
+                identity: owner,
+            },
+            streams: self.streams,
+            report: self.report,
+            leash: self.leash,
+            scope: Scope::Descendants,
+            watchdog: Watchdog { memory: watch_memory, scratch: Some(scratch.root().to_owned()) },
+        }
+        .run()?;
+        // The scratch directory goes with the last of its users: the server, which reads results out of it, says when by hanging up.
+        wait_for_hang_up(&report);
+        drop(scratch);
+        Ok(())
+    }
+
+    /// A launcher that died before the death signal was set would not be noticed by it.
+    fn check_leash(&self) -> Result<(), Failure> {
+        let mut events = [PollFd::from_borrowed_fd(self.leash.as_fd(), PollFlags::IN)];
+        poll(&mut events, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).at(Step::Supervise)?;
+        let [leash] = &events;
+        if leash.revents().is_empty() { Ok(()) } else { Err(Failure::new(Step::Supervise, "the launcher is gone", libc::ECHILD)) }
+    }
+}
+
+/// The Landlock rules of a run on the host's own root: the same view, at the same paths, and its scratch directory.
+fn rules_on_host(spec: &Spec, scratch: &Scratch) -> Vec<Rule> {
+    let read = spec.view.paths.iter().map(|path| rule(path, Grant::Read));
+    let devices = root::DEVICES.iter().map(|device| rule(device, Grant::Device));
+    let writable = [rule(scratch.workspace(), Grant::Write), rule(scratch.temporary(), Grant::Write)];
+    read.chain(devices).chain(writable).collect()
+}
+
+fn environment(spec: &Spec) -> Result<Vec<CString>, Failure> {
+    let invalid = |_| Failure::new(Step::Exec, "environment", libc::EINVAL);
+    spec.environment.iter().map(|variable| CString::new(variable.as_str()).map_err(invalid)).collect()
+}
+
+/// Processes and threads that this user has on the host: `RLIMIT_NPROC` counts them too.
+fn tasks_of_this_user() -> u64 {
+    let user = rustix::process::getuid().as_raw();
+    let Ok(entries) = fs::read_dir("/proc") else { return 0 };
+    let mine = entries.flatten().filter(|entry| {
+        let is_mine = entry.metadata().is_ok_and(|metadata| std::os::unix::fs::MetadataExt::uid(&metadata) == user);
+        is_mine && entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok())
+    });
+    mine.map(|entry| fs::read_dir(entry.path().join("task")).map_or(1, |tasks| tasks.count() as u64)).sum()
+}
+
+fn wait_for_hang_up(report: &OwnedFd) {
+    let mut events = [PollFd::from_borrowed_fd(report.as_fd(), PollFlags::RDHUP)];
+    // Interrupted or failed: then it is removed now, which costs the result its files and nothing else.
+    poll(&mut events, None).ok();
+}

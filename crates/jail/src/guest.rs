@@ -1,0 +1,171 @@
+//! The last steps of the process that becomes the guest's program. Order matters: each step needs what a later one takes away.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use rustix::process::{Resource, Rlimit};
+use rustix::thread::CapabilitySet;
+use seccompiler::BpfProgram;
+
+use crate::failure::{At as _, Failure, Step};
+use crate::landlock::{self, Network, Rule};
+use crate::probe;
+use crate::spec::{AddressSpace, Command, Layer, Purpose, Spec, Stdio, Walls};
+use crate::sys;
+use crate::wire::{self, Report};
+
+/// The run's three streams, as the jail's first process holds them.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    pub(crate) stdin: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+}
+
+/// What every command of a run is locked down with.
+#[derive(Debug)]
+pub(crate) struct Lockdown<'a> {
+    pub(crate) spec: &'a Spec,
+    pub(crate) filter: &'a BpfProgram,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) working_directory: &'a Path,
+    /// `NAME=value`; the spec's, with host paths in place of inner ones under [`Walls::Landlock`].
+    pub(crate) environment: Vec<CString>,
+    pub(crate) memory: MemoryHolder,
+    /// The most processes and threads; `RLIMIT_NPROC` as it must be set.
+    pub(crate) processes: u64,
+    /// A user id of its own to take on first, when the server is root and there is no user namespace.
+    pub(crate) identity: Option<u32>,
+}
+
+/// What bounds the run's memory as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MemoryHolder {
+    Cgroup,
+    /// Nothing in the kernel: per-process limits and the supervisor's watchdog.
+    Watchdog,
+}
+
+/// Becomes `command`. Returns only when a step failed.
+pub(crate) fn enter(lockdown: &Lockdown<'_>, command: &Command, streams: &Streams, report: &OwnedFd) -> Failure {
+    match lock_down(lockdown, command, streams, report) {
+        Ok(never) => match never {},
+        Err(failure) => failure,
+    }
+}
+
+enum Never {}
+
+fn lock_down(lockdown: &Lockdown<'_>, command: &Command, streams: &Streams, report: &OwnedFd) -> Result<Never, Failure> {
+    let spec = lockdown.spec;
+    // Everything that allocates or opens comes first; after Landlock and seccomp little would work.
+    let program = c_string(command.program.as_os_str().as_bytes())?;
+    let arguments = command.arguments.iter().map(|argument| c_string(argument.as_bytes())).collect::<Result<Vec<_>, _>>()?;
+
+    // No controlling terminal, and not in the server's process group.
+    rustix::process::setsid().at(Step::Stdio)?;
+    sys::reset_signals().at(Step::Stdio)?;
+    std::env::set_current_dir(lockdown.working_directory).at_path(Step::Stdio, lockdown.working_directory)?;
+    connect(command.stdio, streams)?;
+
+    if let Some(user) = lockdown.identity {
+        sys::assume_identity(user, user, sys::Groups::Clear).at(Step::AssumeIdentity)?;
+    }
+    if spec.has(Layer::Rlimits) {
+        set_rlimits(lockdown, command)?;
+    }
+    if spec.has(Layer::NoNewPrivileges) {
+        // Set-user-id programs gain nothing; also what lets an ordinary user install the next two.
+        rustix::thread::set_no_new_privs(true).at(Step::NoNewPrivileges)?;
+    }
+    if spec.has(Layer::Landlock) {
+        let network = match spec.walls {
+            Walls::Namespaces { .. } => Network::Open,
+            Walls::Landlock { .. } => Network::Closed,
+        };
+        landlock::restrict(&lockdown.rules, network)?;
+    }
+    if spec.has(Layer::Capabilities) {
+        drop_capabilities()?;
+    }
+    // Last, for it denies calls that the steps above make. A program that is refused here never runs.
+    if spec.has(Layer::Seccomp) {
+        crate::seccomp::install(lockdown.filter)?;
+    }
+    if spec.purpose == Purpose::Probe {
+        let seen = probe::look_around(spec);
+        wire::send(report, &Report::Probed(seen), &[]).at(Step::Exec)?;
+    }
+    Err(sys::execute(&program, &arguments, &lockdown.environment)).at_path(Step::Exec, &command.program)
+}
+
+fn c_string(bytes: &[u8]) -> Result<CString, Failure> {
+    CString::new(bytes).map_err(|_| Failure::new(Step::Exec, String::from_utf8_lossy(bytes), libc::EINVAL))
+}
+
+/// Descriptors 0, 1 and 2, and no others past the exec.
+fn connect(stdio: Stdio, streams: &Streams) -> Result<(), Failure> {
+    match stdio {
+        Stdio::Program => {
+            rustix::stdio::dup2_stdin(&streams.stdin).at(Step::Stdio)?;
+            rustix::stdio::dup2_stdout(&streams.stdout).at(Step::Stdio)?;
+        }
+        Stdio::Compiler => {
+            let nothing = std::fs::File::open("/dev/null").at_path(Step::Stdio, "/dev/null")?;
+            rustix::stdio::dup2_stdin(nothing.as_fd()).at(Step::Stdio)?;
+            rustix::stdio::dup2_stdout(&streams.stderr).at(Step::Stdio)?;
+        }
+    }
+    rustix::stdio::dup2_stderr(&streams.stderr).at(Step::Stdio)?;
+    sys::close_on_exec_from(3).at(Step::Stdio)
+}
+
+/// Per-process limits. Those on memory, processes and CPU back up what holds them for the run as a whole.
+fn set_rlimits(lockdown: &Lockdown<'_>, command: &Command) -> Result<(), Failure> {
+    /// Room for the program's own text and libraries, which take address space and no memory of the run's.
+    const MAPPED_FILES: u64 = 64 << 20;
+    let limits = &lockdown.spec.limits;
+    // Seconds, rounded up: the supervisor counts in milliseconds and comes first.
+    let cpu_seconds = limits.cpu_millis.div_ceil(1000) + 1;
+    let mut wanted = vec![
+        // A core dump would leave guest memory on the host.
+        (Resource::Core, 0),
+        (Resource::Nofile, 1024),
+        (Resource::Memlock, 1 << 20),
+        (Resource::Msgqueue, 0),
+        (Resource::Sigpending, 256),
+        (Resource::Fsize, limits.disk),
+        (Resource::Nproc, lockdown.processes),
+        (Resource::Cpu, cpu_seconds),
+    ];
+    if lockdown.memory == MemoryHolder::Watchdog && command.address_space == AddressSpace::Limited {
+        wanted.push((Resource::As, limits.memory + MAPPED_FILES));
+    }
+    for (resource, value) in wanted {
+        // A hard limit can only go down, and the host's may be lower already.
+        let value = rustix::process::getrlimit(resource).maximum.map_or(value, |maximum| maximum.min(value));
+        let limit = Rlimit { current: Some(value), maximum: Some(value) };
+        rustix::process::setrlimit(resource, limit).at_path(Step::Rlimit, format!("{resource:?}"))?;
+    }
+    Ok(())
+}
+
+/// No capability in any set, and none to be had again. The bounding set first: emptying it takes a capability.
+pub(crate) fn drop_capabilities() -> Result<(), Failure> {
+    for capability in 0..64 {
+        // The kernel answers EINVAL past the last one it knows, which ends the list.
+        let Ok(present) = sys::in_bounding_set(capability) else { break };
+        if present {
+            sys::drop_from_bounding_set(capability).at_path(Step::Capabilities, format!("bounding set {capability}"))?;
+        }
+    }
+    rustix::thread::clear_ambient_capability_set().at_path(Step::Capabilities, "ambient set")?;
+    let none = rustix::thread::CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    rustix::thread::set_capabilities(None, none).at(Step::Capabilities)
+}

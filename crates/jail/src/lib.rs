@@ -1,0 +1,45 @@
+//! Locks Linux processes down.
+//!
+//! Three kinds of process take part. The *server* describes a jail in a [`Spec`] and sends it to the *launcher*, a single-threaded child
+//! that does nothing but clone ([`launcher::run`]). What it clones is a run's *first process*, which builds the walls, becomes the run's
+//! supervisor, and starts the guest's commands behind them. The server hears of it all in [`Report`]s.
+//!
+//! Nothing here knows about languages, limits' defaults or results; and nothing else in belljar has `unsafe` in it.
+#![cfg(target_os = "linux")]
+
+mod cgroup;
+mod client;
+mod contents;
+mod failure;
+mod first;
+mod guest;
+mod identity;
+mod landlock;
+pub mod launcher;
+mod probe;
+mod root;
+mod scratch;
+mod seccomp;
+mod spec;
+mod supervisor;
+mod sys;
+mod view;
+mod watchdog;
+mod wire;
+
+pub use cgroup::CgroupKind;
+pub use client::{Launcher, Monitor, Stdio as RunStdio};
+pub use failure::{Failure, Step};
+pub use probe::{Seen, SeenLayer};
+pub use scratch::sweep_scratch;
+pub use spec::{AddressSpace, Command, File, Layer, Limits, Places, Proc, Purpose, Spec, Stdio, Walls};
+pub use view::View;
+pub use wire::{Ended, Exit, GroupUsage, Holders, Limit, Report};
+
+/// The host name that a guest sees.
+pub(crate) const HOSTNAME: &str = "belljar";
+
+/// The version of Landlock that guests are confined with on this kernel, 0 for none.
+pub fn landlock_version() -> u32 {
+    landlock::version()
+}

@@ -1,0 +1,208 @@
+//! The guest's own root: a tmpfs with read-only pieces of the host, a synthetic `/etc`, five devices and one writable budget.
+//!
+//! Runs in the jail's first process, alone in its new mount namespace, with all capabilities of its new user namespace and none of the
+//! host's.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_bind, mount_change, move_mount,
+    open_tree, unmount,
+};
+
+use crate::contents::Contents;
+use crate::failure::{At as _, Failure, Step};
+use crate::landlock::{Grant, Rule, rule};
+use crate::probe;
+use crate::spec::{BUILD, GUEST_ID, Layer, Proc, Purpose, Spec, WORKSPACE};
+use crate::sys::{self, Groups, MountAccess};
+
+/// The device nodes a guest gets.
+pub(crate) const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// The writable places. Bound from one tmpfs, so that they share one budget.
+const WRITABLE: &[&str] = &["/tmp", "/var/tmp", "/dev/shm", WORKSPACE];
+
+/// A mount point that every host has; the new root is put over it in this mount namespace only. All sources are open before.
+const BUILD_SITE: &str = "/tmp";
+
+/// The Landlock rules that belong to the root that [`build`] makes. From the same lists as its mounts.
+pub(crate) fn rules(spec: &Spec) -> Vec<Rule> {
+    let read = spec.view.paths.iter().map(|path| rule(path, Grant::Read));
+    let devices = DEVICES.iter().map(|device| rule(device, Grant::Device));
+    let writable = WRITABLE.iter().map(|place| rule(place, Grant::Write));
+    // What is in /etc and was not bound, we wrote. Names are visible everywhere: all of them are ours or the view's.
+    let own = [rule("/", Grant::List), rule("/etc", Grant::Read), rule("/proc", Grant::Read)];
+    own.into_iter().chain(read).chain(devices).chain(writable).collect()
+}
+
+/// Builds the root, makes it this process's, and takes on the guest's identity. Returns the workspace, so that the server can read what
+/// the run leaves there.
+pub(crate) fn build(spec: &Spec, proc: Proc, groups: Groups, contents: &Contents) -> Result<OwnedFd, Failure> {
+    // Nothing mounted here may propagate to the host.
+    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).at(Step::PrivateMounts)?;
+
+    // Sources first, with the server's own user id: paths below a private home open, and what is opened here cannot be swapped for
+    // something else before it is placed.
+    let view = open_sources(spec.view.paths.iter().map(PathBuf::as_path))?;
+    let devices = open_sources(DEVICES.iter().map(Path::new))?;
+    // Only a pid namespace of our own may have a fresh /proc.
+    let host_proc = if spec.has(Layer::PidNamespace) { Vec::new() } else { open_sources([Path::new("/proc")])? };
+
+    // From here on with the guest's id: a tmpfs made by an unmapped user cannot hold files (EOVERFLOW).
+    sys::assume_identity(GUEST_ID, GUEST_ID, groups).at(Step::AssumeIdentity)?;
+
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", BUILD_SITE, "tmpfs", flags, Some(c"size=1m,nr_inodes=4k,mode=755")).at(Step::MountRoot)?;
+    std::env::set_current_dir(BUILD_SITE).at(Step::MountRoot)?;
+    write_etc().at(Step::MountRoot)?;
+    for link in &spec.view.links {
+        std::os::unix::fs::symlink(&link.to, inside(&link.at)).at_path(Step::PlaceEntry, &link.at)?;
+    }
+    // A writable place mounted later would hide what lies below it, so that comes after it.
+    let (below_writable, plain): (Vec<_>, Vec<_>) = view.iter().partition(|source| is_below_writable(source.path));
+    for source in plain {
+        place(source, MountAccess::ReadOnly).at_path(Step::PlaceEntry, source.path)?;
+    }
+
+    if spec.purpose == Purpose::Probe {
+        fs::write(inside(Path::new(probe::UNGRANTED)), "").at(Step::MountRoot)?;
+    }
+    make_devices(&devices)?;
+    fs::create_dir("proc").at(Step::MountProc)?;
+    if proc == Proc::Fresh {
+        if let Some(host_proc) = host_proc.first() {
+            place(host_proc, MountAccess::ReadOnly).at_path(Step::MountProc, "/proc")?;
+        } else {
+            mount_fresh_proc().at(Step::MountProc)?;
+        }
+    }
+
+    mount_scratch(spec).at(Step::MountScratch)?;
+    for source in below_writable {
+        place(source, MountAccess::ReadOnly).at_path(Step::PlaceEntry, source.path)?;
+    }
+    contents.write_into(Path::new(inside(Path::new(WORKSPACE))), &spec.files, None)?;
+    let workspace = rustix::fs::open(inside(Path::new(WORKSPACE)), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .at(Step::MountScratch)?;
+
+    // With both paths the same, the old root ends up below the new one at the same place, where it can be detached without a directory
+    // for it.
+    rustix::process::pivot_root(".", ".").at(Step::PivotRoot)?;
+    unmount(".", UnmountFlags::DETACH).at(Step::PivotRoot)?;
+    std::env::set_current_dir("/").at(Step::PivotRoot)?;
+    sys::make_read_only(c"/").at_path(Step::SealRoot, "/")?;
+    sys::make_read_only(c"/dev").at_path(Step::SealRoot, "/dev")?;
+    Ok(workspace)
+}
+
+fn is_below_writable(path: &Path) -> bool {
+    WRITABLE.iter().any(|place| path.starts_with(place))
+}
+
+struct Source<'a> {
+    path: &'a Path,
+    mount: OwnedFd,
+}
+
+/// A detached copy of each mount tree. What vanished since the view was made is skipped: then there is nothing to show.
+fn open_sources<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Vec<Source<'a>>, Failure> {
+    let mut sources = Vec::new();
+    for path in paths {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+        match open_tree(CWD, path, flags) {
+            Ok(mount) => sources.push(Source { path, mount }),
+            Err(rustix::io::Errno::NOENT) => {}
+            Err(error) => return Err(error).at_path(Step::OpenSource, path),
+        }
+    }
+    Ok(sources)
+}
+
+/// The path below the directory where the root is built.
+fn inside(path: &Path) -> &str {
+    path.to_str().map_or("", |path| path.trim_start_matches('/'))
+}
+
+/// Attaches a source at its path below the current directory.
+fn place(source: &Source<'_>, access: MountAccess) -> io::Result<()> {
+    let target = source.path.strip_prefix("/").map_err(|_| io::ErrorKind::InvalidInput)?;
+    let metadata = rustix::fs::fstat(&source.mount)?;
+    if rustix::fs::FileType::from_raw_mode(metadata.st_mode) == rustix::fs::FileType::Directory {
+        fs::create_dir_all(target)?;
+    } else {
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::OpenOptions::new().write(true).create(true).truncate(false).open(target)?;
+    }
+    sys::restrict_tree(source.mount.as_fd(), access)?;
+    move_mount(source.mount.as_fd(), "", CWD, target, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+    Ok(())
+}
+
+/// A user database with nobody of the host in it.
+fn write_etc() -> io::Result<()> {
+    fs::create_dir("etc")?;
+    fs::write(
+        "etc/passwd",
+        format!(
+            "root:x:0:0:root:/root:/bin/sh\n\
+             guest:x:{GUEST_ID}:{GUEST_ID}:guest:/tmp:/bin/sh\n\
+             nobody:x:65534:65534:nobody:/:/bin/false\n"
+        ),
+    )?;
+    fs::write("etc/group", format!("root:x:0:\nguest:x:{GUEST_ID}:\nnogroup:x:65534:\n"))?;
+    fs::write("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n")?;
+    fs::write("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")?;
+    fs::write("etc/resolv.conf", "")
+}
+
+fn mount_fresh_proc() -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
+    mount("proc", "proc", "proc", flags, None)?;
+    Ok(())
+}
+
+/// The nodes are the host's, bound: a user namespace cannot make device nodes.
+fn make_devices(devices: &[Source<'_>]) -> Result<(), Failure> {
+    fs::create_dir("dev").at(Step::MountDevices)?;
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    mount("tmpfs", "dev", "tmpfs", flags, Some(c"size=64k,nr_inodes=64,mode=755")).at(Step::MountDevices)?;
+    for device in devices {
+        place(device, MountAccess::Device).at_path(Step::MountDevices, device.path)?;
+    }
+    for (name, target) in [("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")] {
+        std::os::unix::fs::symlink(format!("/proc/self/{target}"), format!("dev/{name}")).at_path(Step::MountDevices, name)?;
+    }
+    Ok(())
+}
+
+/// One tmpfs for all writable places, so that its size and inode count are the run's disk limit.
+fn mount_scratch(spec: &Spec) -> io::Result<()> {
+    fs::create_dir("scratch")?;
+    // The directories made here, and the file system's own root, are not the guest's to pay for.
+    let inodes = u64::from(spec.limits.files) + 8;
+    let options = CString::new(format!("size={},nr_inodes={inodes},mode=755", spec.limits.disk))?;
+    mount("tmpfs", "scratch", "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options.as_c_str()))?;
+    for (index, place) in WRITABLE.iter().enumerate() {
+        let source = format!("scratch/{index}");
+        let target = inside(Path::new(place));
+        fs::create_dir(&source)?;
+        // Sticky and for all, like any /tmp: programs check.
+        fs::set_permissions(&source, fs::Permissions::from_mode(0o1777))?;
+        fs::create_dir_all(target)?;
+        mount_bind(source.as_str(), target)?;
+    }
+    // The workspace is the guest's own directory, not a shared one.
+    fs::set_permissions(inside(Path::new(WORKSPACE)), fs::Permissions::from_mode(0o755))?;
+    fs::create_dir(inside(Path::new(BUILD)))?;
+    unmount("scratch", UnmountFlags::DETACH)?;
+    fs::remove_dir("scratch")
+}

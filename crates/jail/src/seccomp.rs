@@ -1,0 +1,161 @@
+//! The system calls a guest may make: a list, and everything else is `ENOSYS`, so that libc's fallbacks work.
+
+use std::collections::BTreeMap;
+
+#[cfg_attr(not(test), expect(clippy::wildcard_imports, reason = "the lists below name some 270 of its constants"))]
+use libc::*;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+};
+
+use crate::failure::{Failure, Step};
+
+/// What differs between filters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Profile {
+    pub(crate) sockets: Sockets,
+    pub(crate) memfd: Memfd,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sockets {
+    /// The run has a network namespace of its own: sockets reach nothing but itself.
+    Own,
+    /// It has not, and Landlock covers neither UDP nor path-named unix sockets (`docker.sock`): no sockets but `socketpair`.
+    None,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Memfd {
+    /// A memory cgroup counts its pages.
+    Allowed,
+    /// Pages of a memfd that is not mapped are in nobody's resident size, so without a memory cgroup nothing bounds them.
+    Denied,
+}
+
+/// Compiles the filter. Pure; done once per profile.
+pub(crate) fn compile(profile: Profile) -> Result<BpfProgram, Failure> {
+    build(profile).map_err(|error| Failure::new(Step::Seccomp, error.to_string(), EINVAL))
+}
+
+/// Installs it for the calling thread, for good.
+pub(crate) fn install(program: &BpfProgram) -> Result<(), Failure> {
+    seccompiler::apply_filter(program).map_err(|error| {
+        let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(EINVAL);
+        Failure::new(Step::Seccomp, error.to_string(), errno)
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+const ARCH: TargetArch = TargetArch::x86_64;
+#[cfg(target_arch = "aarch64")]
+const ARCH: TargetArch = TargetArch::aarch64;
+
+fn build(profile: Profile) -> Result<BpfProgram, seccompiler::BackendError> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = ALLOWED.iter().chain(LEGACY).map(|number| (*number, Vec::new())).collect();
+    if profile.memfd == Memfd::Allowed {
+        rules.insert(SYS_memfd_create, Vec::new());
+    }
+    // New processes and threads yes, new namespaces no. `clone3` hides its flags behind a pointer, so it is not on the list; its
+    // ENOSYS makes glibc fall back to `clone`.
+    rules.insert(SYS_clone, vec![rule([masked(0, NAMESPACE_FLAGS, 0)?])?]);
+    // Terminal input injection and line disciplines.
+    rules.insert(SYS_ioctl, vec![rule([differs(1, TIOCSTI)?, differs(1, TIOCLINUX)?, differs(1, TIOCSETD)?])?]);
+    // Plain Linux, or a query; never READ_IMPLIES_EXEC or ADDR_NO_RANDOMIZE.
+    rules.insert(SYS_personality, vec![rule([equals(0, 0)?])?, rule([equals(0, 0xffff_ffff)?])?]);
+    rules.insert(SYS_socketpair, vec![rule([equals(0, constant(AF_UNIX))?])?]);
+    if profile.sockets == Sockets::Own {
+        let kind = |domain: i32, kind: i32| rule([equals(0, constant(domain))?, masked(1, 0xf, constant(kind))?]);
+        rules.insert(
+            SYS_socket,
+            vec![
+                rule([equals(0, constant(AF_UNIX))?])?,
+                kind(AF_INET, SOCK_STREAM)?,
+                kind(AF_INET, SOCK_DGRAM)?,
+                kind(AF_INET6, SOCK_STREAM)?,
+                kind(AF_INET6, SOCK_DGRAM)?,
+                // `getifaddrs`.
+                rule([equals(0, constant(AF_NETLINK))?, equals(2, constant(NETLINK_ROUTE))?])?,
+            ],
+        );
+    }
+    // A foreign architecture (int 0x80 on x86-64) kills the process; seccompiler puts that check first. x32 numbers are not on the list.
+    SeccompFilter::new(rules, SeccompAction::Errno(ENOSYS.unsigned_abs()), SeccompAction::Allow, ARCH)?.try_into()
+}
+
+/// Every `CLONE_NEW*` flag, `CLONE_NEWTIME` (0x80) included.
+const NAMESPACE_FLAGS: u64 = 0x7e02_0080;
+const TIOCLINUX: u64 = 0x541c;
+
+/// libc's constants are signed, and these are not negative.
+fn constant(value: i32) -> u64 {
+    u64::from(value.unsigned_abs())
+}
+
+fn rule<const N: usize>(conditions: [SeccompCondition; N]) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(conditions.into())
+}
+
+// Only the low 32 bits of these arguments mean anything to the kernel, and a guest chooses the high ones.
+fn equals(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+}
+
+fn differs(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
+}
+
+fn masked(argument: u8, mask: u64, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(mask), value)
+}
+
+/// Allowed whatever the arguments: what twelve runtimes used under strace and its neighbours. Notable absences: System V IPC (its
+/// segments outlive their processes and count in nobody's resident size), `clone3`, `ptrace` and `process_vm_*`, everything about
+/// mounts, namespaces, keys, modules and time, `io_uring`, `bpf`, `userfaultfd`, `perf_event_open`, file handles.
+#[rustfmt::skip]
+const ALLOWED: &[i64] = &[
+    SYS_accept, SYS_accept4, SYS_bind, SYS_brk, SYS_capget, SYS_chdir, SYS_clock_getres,
+    SYS_clock_gettime, SYS_clock_nanosleep, SYS_close, SYS_close_range, SYS_connect, SYS_copy_file_range, SYS_dup,
+    SYS_dup3, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_eventfd2, SYS_execve,
+    SYS_execveat, SYS_exit, SYS_exit_group, SYS_faccessat, SYS_faccessat2, SYS_fadvise64, SYS_fallocate, SYS_fchdir,
+    SYS_fchmod, SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_fcntl, SYS_fdatasync, SYS_fgetxattr,
+    SYS_flistxattr, SYS_flock, SYS_fremovexattr, SYS_fsetxattr, SYS_fstat, SYS_fstatfs, SYS_fsync, SYS_ftruncate,
+    SYS_futex, SYS_futex_waitv, SYS_get_robust_list, SYS_getcpu,
+    SYS_getcwd, SYS_getdents64, SYS_getegid, SYS_geteuid, SYS_getgid, SYS_getgroups, SYS_getitimer, SYS_getpeername,
+    SYS_getpgid, SYS_getpid, SYS_getppid, SYS_getpriority, SYS_getrandom, SYS_getresgid, SYS_getresuid, SYS_getrlimit,
+    SYS_getrusage, SYS_getsid, SYS_getsockname, SYS_getsockopt, SYS_gettid, SYS_gettimeofday, SYS_getuid,
+    SYS_getxattr, SYS_inotify_add_watch, SYS_inotify_init1, SYS_inotify_rm_watch, SYS_kill, SYS_landlock_add_rule,
+    SYS_landlock_create_ruleset, SYS_landlock_restrict_self, SYS_lgetxattr, SYS_linkat, SYS_listen, SYS_listxattr,
+    SYS_llistxattr, SYS_lremovexattr, SYS_lseek, SYS_lsetxattr, SYS_madvise, SYS_membarrier,
+    SYS_mincore, SYS_mkdirat, SYS_mknodat, SYS_mlock, SYS_mlock2, SYS_mmap, SYS_mprotect, SYS_mq_getsetattr,
+    SYS_mq_notify, SYS_mq_open, SYS_mq_timedreceive, SYS_mq_timedsend, SYS_mq_unlink, SYS_mremap, SYS_mseal,
+    SYS_msync, SYS_munlock, SYS_munmap, SYS_nanosleep, SYS_newfstatat, SYS_openat, SYS_openat2, SYS_pidfd_open,
+    SYS_pidfd_send_signal, SYS_pipe2, SYS_pkey_alloc, SYS_pkey_free, SYS_pkey_mprotect, SYS_ppoll, SYS_prctl,
+    SYS_pread64, SYS_preadv, SYS_preadv2, SYS_prlimit64, SYS_pselect6, SYS_pwrite64, SYS_pwritev, SYS_pwritev2,
+    SYS_read, SYS_readahead, SYS_readlinkat, SYS_readv, SYS_recvfrom, SYS_recvmmsg, SYS_recvmsg, SYS_remap_file_pages,
+    SYS_removexattr, SYS_renameat, SYS_renameat2, SYS_restart_syscall, SYS_rseq, SYS_rt_sigaction, SYS_rt_sigpending,
+    SYS_rt_sigprocmask, SYS_rt_sigqueueinfo, SYS_rt_sigreturn, SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
+    SYS_rt_tgsigqueueinfo, SYS_sched_get_priority_max, SYS_sched_get_priority_min, SYS_sched_getaffinity,
+    SYS_sched_getattr, SYS_sched_getparam, SYS_sched_getscheduler, SYS_sched_rr_get_interval, SYS_sched_setaffinity,
+    SYS_sched_setattr, SYS_sched_setparam, SYS_sched_setscheduler, SYS_sched_yield, SYS_seccomp, SYS_sendfile,
+    SYS_sendmmsg, SYS_sendmsg, SYS_sendto, SYS_set_robust_list, SYS_set_tid_address, SYS_setfsgid, SYS_setfsuid,
+    SYS_setitimer, SYS_setpgid, SYS_setpriority, SYS_setrlimit, SYS_setsid, SYS_setsockopt, SYS_setxattr,
+    SYS_shutdown, SYS_sigaltstack, SYS_signalfd4, SYS_splice, SYS_statfs, SYS_statx, SYS_symlinkat, SYS_sync,
+    SYS_sync_file_range, SYS_syncfs, SYS_sysinfo, SYS_tee, SYS_tgkill, SYS_timer_create, SYS_timer_delete,
+    SYS_timer_getoverrun, SYS_timer_gettime, SYS_timer_settime, SYS_timerfd_create, SYS_timerfd_gettime,
+    SYS_timerfd_settime, SYS_times, SYS_tkill, SYS_truncate, SYS_umask, SYS_uname, SYS_unlinkat, SYS_utimensat,
+    SYS_wait4, SYS_waitid, SYS_write, SYS_writev,
+];
+
+/// Calls that newer architectures never had.
+#[cfg(target_arch = "x86_64")]
+#[rustfmt::skip]
+const LEGACY: &[i64] = &[
+    SYS_access, SYS_alarm, SYS_arch_prctl, SYS_chmod, SYS_chown, SYS_creat, SYS_dup2, SYS_epoll_create,
+    SYS_epoll_wait, SYS_eventfd, SYS_fork, SYS_futimesat, SYS_getdents, SYS_getpgrp, SYS_inotify_init, SYS_lchown,
+    SYS_link, SYS_lstat, SYS_mkdir, SYS_mknod, SYS_open, SYS_pause, SYS_pipe, SYS_poll, SYS_readlink, SYS_rename,
+    SYS_rmdir, SYS_select, SYS_signalfd, SYS_stat, SYS_symlink, SYS_time, SYS_unlink, SYS_utime, SYS_utimes,
+    SYS_vfork,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const LEGACY: &[i64] = &[];

@@ -1,0 +1,201 @@
+//! The one object that says everything about a jail. Mounts, Landlock rules, resource limits and the seccomp filter are all read off it,
+//! so none of them can know of a place or a permission that the others do not.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::view::View;
+
+/// Where a guest's files are, and where it starts, behind [`Walls::Namespaces`].
+pub(crate) const WORKSPACE: &str = "/box";
+pub(crate) const BUILD: &str = "/tmp/build";
+/// The user and group id that a guest sees itself as.
+pub(crate) const GUEST_ID: u32 = 1000;
+
+/// A jail and what runs in it.
+///
+/// A guest gets exactly: what [`View`] lists, read-only; the workspace, `/tmp`, `/var/tmp` and `/dev/shm`, writable within one budget;
+/// `/dev/{null,zero,full,random,urandom}`; a `/proc` of its own processes where the host allows one; a loopback interface; the
+/// environment and descriptors 0, 1 and 2 given here. Nothing else.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Spec {
+    /// Which walls to build.
+    pub walls: Walls,
+    /// Host paths that the guest can read.
+    pub view: View,
+    /// Limits.
+    pub limits: Limits,
+    /// Environment of every command, `NAME=value`. Text without NUL.
+    pub environment: Vec<String>,
+    /// Files put into the workspace before the start. Their contents follow the encoded spec, in this order.
+    pub files: Vec<File>,
+    /// Run one after the other; the first that fails is the last. At least one.
+    pub commands: Vec<Command>,
+    /// Whether the guest's process reports on its walls before it becomes the program.
+    pub purpose: Purpose,
+    /// Layers left out, so that tests can show what each one stops. Empty in every product path; anything else is level `none`.
+    pub without: Vec<Layer>,
+}
+
+/// Which set of walls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Walls {
+    /// Namespaces and a root of its own, then capabilities, Landlock and seccomp.
+    Namespaces {
+        /// Whether a `/proc` is mounted. Hosts that mask their own do not allow it.
+        proc: Proc,
+    },
+    /// Landlock, seccomp and a subreaper only.
+    Landlock {
+        /// A host directory for this run alone: made at its start, removed after its end. Its parent must exist, and nobody but the
+        /// server's user may be able to write there.
+        scratch: PathBuf,
+    },
+}
+
+/// Where things are, as the guest sees them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// The workspace, where commands start.
+    pub workspace: PathBuf,
+    /// For compilers' output; outside the workspace.
+    pub build: PathBuf,
+    /// `HOME` and `TMPDIR`.
+    pub temporary: PathBuf,
+}
+
+impl Walls {
+    /// Where things are behind these walls.
+    pub fn places(&self) -> Places {
+        match self {
+            Self::Namespaces { .. } => {
+                Places { workspace: WORKSPACE.into(), build: BUILD.into(), temporary: "/tmp".into() }
+            }
+            Self::Landlock { scratch } => Places {
+                workspace: scratch.join(crate::scratch::SCRATCH_WORKSPACE),
+                build: scratch.join(crate::scratch::SCRATCH_BUILD),
+                temporary: scratch.join(crate::scratch::SCRATCH_TEMPORARY),
+            },
+        }
+    }
+}
+
+/// Whether there is a `/proc` inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Proc {
+    /// A fresh one, read-only.
+    Fresh,
+    /// An empty directory.
+    Absent,
+}
+
+/// What the guest may use. All of its processes together, unless said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Bytes in all writable places.
+    pub disk: u64,
+    /// Files and directories in all writable places.
+    pub files: u32,
+    /// Processes and threads at one time.
+    pub processes: u32,
+    /// Milliseconds of CPU time.
+    pub cpu_millis: u64,
+    /// Milliseconds from the start of the first command to the end of the last.
+    pub wall_millis: u64,
+}
+
+/// A file for the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// Relative, without `..`; directories on the way are made.
+    pub path: String,
+    /// How many bytes of the contents are this file's.
+    pub length: u64,
+}
+
+/// A program to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// Its path as the guest sees it.
+    pub program: PathBuf,
+    /// Its arguments, the zeroth included.
+    pub arguments: Vec<String>,
+    /// Where its input and output go.
+    pub stdio: Stdio,
+    /// Whether its address space is limited to the memory limit on hosts without memory cgroups.
+    pub address_space: AddressSpace,
+}
+
+/// Where a command's standard input and output go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stdio {
+    /// The run's own three streams.
+    Program,
+    /// A compiler: no input, and everything it says goes to standard error, which keeps standard output the program's.
+    Compiler,
+}
+
+/// Whether `RLIMIT_AS` is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AddressSpace {
+    /// Set to the memory limit where no memory cgroup holds it.
+    Limited,
+    /// Left alone: the runtime reserves far more than it uses.
+    Free,
+}
+
+/// Why the jail is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Purpose {
+    /// To run a guest.
+    Run,
+    /// To see which walls stand: the first command's process looks around from inside, reports, and goes on to execute.
+    Probe,
+}
+
+/// A layer that [`Spec::without`] can leave out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "each is named after its layer")]
+pub enum Layer {
+    Seccomp,
+    Landlock,
+    PidNamespace,
+    NetworkNamespace,
+    NonDumpableInit,
+    Capabilities,
+    NoNewPrivileges,
+    Rlimits,
+}
+
+impl Layer {
+    /// Every layer with the name it has in results.
+    pub const ALL: [(Self, &'static str); 8] = [
+        (Self::Seccomp, "seccomp"),
+        (Self::Landlock, "landlock"),
+        (Self::PidNamespace, "pid-namespace"),
+        (Self::NetworkNamespace, "network-namespace"),
+        (Self::NonDumpableInit, "non-dumpable-init"),
+        (Self::Capabilities, "capabilities"),
+        (Self::NoNewPrivileges, "no-new-privs"),
+        (Self::Rlimits, "rlimits"),
+    ];
+
+    /// The name it has in results.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(layer, _)| *layer == self).map_or("", |(_, name)| name)
+    }
+}
+
+impl Spec {
+    pub(crate) fn has(&self, layer: Layer) -> bool {
+        !self.without.contains(&layer)
+    }
+
+    /// Whether the guest's processes are in a pid namespace whose init ends them all.
+    pub(crate) fn has_pid_namespace(&self) -> bool {
+        matches!(self.walls, Walls::Namespaces { .. }) && self.has(Layer::PidNamespace)
+    }
+}

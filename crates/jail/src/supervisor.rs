@@ -1,0 +1,183 @@
+//! The process that starts a run's commands, reaps everything they leave, watches the limits that the kernel does not, and reports.
+//!
+//! With a pid namespace it is pid 1: when it exits, the kernel ends every process of the run. Without one it is a subreaper that kills
+//! until it has no child left.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::failure::{At as _, Failure, Step};
+use crate::guest::{self, Lockdown, Streams};
+use crate::spec::Command;
+use crate::sys::{self, Cloned};
+use crate::watchdog::{Scope, Watchdog};
+use crate::wire::{self, Exit, Limit, Report};
+
+/// How often the limits are looked at. What a guest can take beyond a limit is what it can take in this time.
+const WATCH_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A run in its supervisor.
+#[derive(Debug)]
+pub(crate) struct Supervisor<'a> {
+    pub(crate) lockdown: Lockdown<'a>,
+    pub(crate) streams: Streams,
+    pub(crate) report: OwnedFd,
+    /// Its other end is the launcher's: hangs up when the launcher is gone.
+    pub(crate) leash: OwnedFd,
+    pub(crate) scope: Scope,
+    pub(crate) watchdog: Watchdog,
+}
+
+/// Why a command is no longer watched.
+enum End {
+    Exited { status: i32 },
+    Limit(Limit),
+    /// The server asked for the end, or it or the launcher is gone.
+    Stopped,
+}
+
+impl Supervisor<'_> {
+    /// Runs the commands and reports how the last one ended. On return nothing of the run is left but this process, unless a pid
+    /// namespace takes the rest down with it.
+    pub(crate) fn run(mut self) -> Result<(), Failure> {
+        let signals = sys::child_signals().at(Step::Supervise)?;
+        let exit = self.run_commands(&signals)?;
+        if self.scope == Scope::Descendants {
+            self.kill_descendants();
+        }
+        // A server that is gone does not miss it.
+        wire::send(&self.report, &Report::Exited(exit), &[]).ok();
+        Ok(())
+    }
+
+    fn run_commands(&mut self, signals: &OwnedFd) -> Result<Exit, Failure> {
+        let commands = &self.lockdown.spec.commands;
+        let deadline = Instant::now() + Duration::from_millis(self.lockdown.spec.limits.wall_millis);
+        let mut exit = Exit { command: 0, status: 0, limit: None };
+        for (index, command) in (0u32..).zip(commands) {
+            exit.command = index;
+            let pid = self.start(command)?;
+            match self.watch(pid, signals, deadline).at(Step::Supervise)? {
+                End::Exited { status } => exit.status = status,
+                End::Limit(limit) => return Ok(Exit { status: libc::SIGKILL, limit: Some(limit), ..exit }),
+                End::Stopped => return Ok(Exit { status: libc::SIGKILL, ..exit }),
+            }
+            if exit.status != 0 {
+                break;
+            }
+        }
+        Ok(exit)
+    }
+
+    fn start(&self, command: &Command) -> Result<i32, Failure> {
+        match sys::clone(0, None).at(Step::Fork)? {
+            Cloned::Parent { pid, .. } => Ok(pid),
+            Cloned::Child => {
+                let failure = guest::enter(&self.lockdown, command, &self.streams, &self.report);
+                // Nobody to tell when even this fails; the exit code still says that the program did not run.
+                wire::send(&self.report, &Report::Failed(failure), &[]).ok();
+                sys::exit_now(126)
+            }
+        }
+    }
+
+    /// Waits for `main` to end, reaping whatever else ends meanwhile.
+    fn watch(&mut self, main: i32, signals: &OwnedFd, deadline: Instant) -> io::Result<End> {
+        let mut next_look = Instant::now() + WATCH_INTERVAL;
+        loop {
+            while let Some((pid, status, _)) = reap_any()? {
+                if pid == main {
+                    return Ok(End::Exited { status });
+                }
+            }
+            let now = Instant::now();
+            if now >= next_look {
+                if let Some(limit) = self.watchdog.look(self.scope, &self.lockdown.spec.limits) {
+                    return Ok(End::Limit(limit));
+                }
+                next_look = now + WATCH_INTERVAL;
+            }
+            if now >= deadline {
+                return Ok(End::Limit(Limit::Wall));
+            }
+            let pause = next_look.min(deadline).saturating_duration_since(now);
+            let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(pause.subsec_nanos()) };
+            let mut events = [
+                PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(self.leash.as_fd(), PollFlags::IN),
+                // A message asks for the end; a hang-up means that the server dropped the run.
+                PollFd::from_borrowed_fd(self.report.as_fd(), PollFlags::IN | PollFlags::RDHUP),
+            ];
+            match poll(&mut events, Some(&timeout)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let [child, leash, report] = &events;
+            if !leash.revents().is_empty() || !report.revents().is_empty() {
+                return Ok(End::Stopped);
+            }
+            if child.revents().contains(PollFlags::IN) {
+                drain(signals);
+            }
+        }
+    }
+
+    /// SIGKILL to all children until there are none: orphans of killed ones become children of this subreaper. A guest that forks all
+    /// the while races with this, within its process limit; as root its user id is its own, and one call ends all that have it.
+    fn kill_descendants(&self) {
+        loop {
+            if let Some(user) = self.lockdown.identity {
+                kill_all_of(user);
+            }
+            for pid in self.scope.processes() {
+                if let Some(pid) = Pid::from_raw(pid) {
+                    // It may have ended by itself.
+                    kill_process(pid, Signal::KILL).ok();
+                }
+            }
+            loop {
+                match sys::reap_any() {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break,
+                    Err(_) => return,
+                }
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+}
+
+/// Ends every process of a user id that only this run has. Done by a child that takes on the id, for `kill(-1)` reaches all that the
+/// caller may signal.
+fn kill_all_of(user: u32) {
+    match sys::clone(0, None) {
+        Ok(Cloned::Child) => {
+            if sys::assume_identity(user, user, sys::Groups::Clear).is_ok() {
+                sys::kill_everything_allowed();
+            }
+            sys::exit_now(0)
+        }
+        Ok(Cloned::Parent { pid, .. }) => {
+                sys::reap(pid).ok();
+            }
+        // Out of processes: the loop around this goes on with single kills.
+        Err(_) => {}
+    }
+}
+
+/// `None` too when there is no child at all, which a supervisor sees only between commands.
+fn reap_any() -> io::Result<Option<(i32, i32, sys::Rusage)>> {
+    match sys::reap_any() {
+        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(None),
+        other => other,
+    }
+}
+
+fn drain(signals: &OwnedFd) {
+    let mut buffer = [0u8; 1024];
+    while rustix::io::read(signals, &mut buffer).is_ok_and(|count| count > 0) {}
+}

@@ -1,0 +1,67 @@
+//! What of the host a guest can read. One list, from which mounts and Landlock rules are both made.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Host paths that a guest sees, at the same place, read-only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) links: Vec<Link>,
+}
+
+/// A symbolic link in the root.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Link {
+    pub(crate) at: PathBuf,
+    pub(crate) to: PathBuf,
+}
+
+/// Programs, libraries, and what the dynamic linker and TLS libraries look up. `/nix/store` is world-readable by design.
+const TREES: &[&str] = &["/usr", "/nix/store"];
+const ROOT_NAMES: &[&str] = &["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
+const CONFIGURATION: &[&str] = &[
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/alternatives",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/localtime",
+    "/etc/mime.types",
+];
+
+impl View {
+    /// What every guest sees of this host. Looks at the file system once; make it at start-up.
+    pub fn of_host() -> Self {
+        let mut view = Self { paths: Vec::new(), links: Vec::new() };
+        for path in TREES.iter().chain(CONFIGURATION) {
+            view.add(Path::new(path));
+        }
+        for name in ROOT_NAMES {
+            let path = Path::new("/").join(name);
+            // On merged-/usr hosts these are links into /usr; elsewhere they are directories.
+            match fs::read_link(&path) {
+                Ok(to) => view.links.push(Link { at: path, to }),
+                Err(_) => view.add(&path),
+            }
+        }
+        view
+    }
+
+    /// Adds a path, if it is there and not already covered. A path that is not there is nothing to show.
+    pub fn add(&mut self, path: &Path) {
+        let covered = self.paths.iter().any(|present| path.starts_with(present));
+        if !covered && fs::symlink_metadata(path).is_ok() {
+            self.paths.push(path.to_owned());
+        }
+    }
+
+    /// Whether a guest can read this path.
+    pub fn covers(&self, path: &Path) -> bool {
+        self.paths.iter().any(|present| path.starts_with(present))
+            || self.links.iter().any(|link| path.starts_with(&link.at))
+    }
+}

@@ -1,0 +1,165 @@
+//! Messages between server, launcher and jails: one postcard value a packet, descriptors beside it.
+//!
+//! The server holds one seqpacket socket to the launcher, on which it sends [`Order`]s. Every order carries the far end of a socket of its
+//! own, on which all that is said about that run comes back as [`Report`]s. So no run's reports can be mixed up with another's, and when
+//! nobody is left who could report, the server sees the end of the stream. Guests never hold either socket.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::cgroup::CgroupKind;
+use crate::failure::Failure;
+use crate::probe::Seen;
+
+/// The largest message. Orders and reports are small; a run's spec and contents travel in a memfd.
+const MAX_MESSAGE: usize = 16 * 1024;
+/// The most descriptors beside one message.
+const MAX_DESCRIPTORS: usize = 5;
+
+/// Starts a run. Beside it: packed spec, stdin, stdout, stderr, report socket.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// Namespaces to make; the spec itself is read by the jail's first process only, so that one run's data is never in the memory that
+    /// another run's processes are cloned from.
+    pub(crate) namespaces: Namespaces,
+    pub(crate) memory: u64,
+    pub(crate) processes: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Namespaces {
+    All,
+    /// For tests that show what each is for.
+    AllBut {
+        pid: bool,
+        network: bool,
+    },
+    None,
+}
+
+/// Something about a run, in this order: `Started` or `Failed`, `Ready`, `Probed`, `Failed` or `Exited`, `Ended`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Report {
+    /// The run's first process exists. Beside it: its pidfd.
+    Started(Holders),
+    /// Its root stands and its files are written. Beside it: the workspace.
+    Ready,
+    /// What a probe saw from inside.
+    Probed(Seen),
+    /// Setting up failed; the guest's program did not start.
+    Failed(Failure),
+    /// The last command ended, or was ended for a limit.
+    Exited(Exit),
+    /// Every process of the run is gone.
+    Ended(Ended),
+}
+
+/// What holds the run's limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holders {
+    /// The cgroup that holds the memory limit, if one does.
+    pub memory: Option<CgroupKind>,
+    /// The cgroup that holds the process limit, if one does.
+    pub processes: Option<CgroupKind>,
+}
+
+/// How the guest's program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit {
+    /// The index of the command that was last.
+    pub command: u32,
+    /// Its wait status, as `wait4` gives it.
+    pub status: i32,
+    /// The limit that the supervisor ended it for.
+    pub limit: Option<Limit>,
+}
+
+/// A limit that the supervisor watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Limit {
+    /// All processes' memory.
+    Memory,
+    /// All processes' CPU time.
+    Cpu,
+    /// The scratch directory, under Landlock walls.
+    Disk,
+    /// The clock.
+    Wall,
+}
+
+/// What the run used, as the launcher learns at its end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// CPU time of all processes, in microseconds: those that were killed with their pid namespace are reaped by its init, on its
+    /// way out, and counted.
+    pub cpu_micros: u64,
+    /// The largest process, in bytes.
+    pub peak_bytes: u64,
+    /// The same from cgroups.
+    pub group: GroupUsage,
+}
+
+/// What a run's cgroups counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupUsage {
+    /// CPU time of all processes, in microseconds.
+    pub cpu_micros: Option<u64>,
+    /// The most memory of all processes together at one time, in bytes.
+    pub peak_bytes: Option<u64>,
+    /// Processes that the kernel ended because the memory limit was reached.
+    pub oom_kills: u64,
+}
+
+/// Asks a run's supervisor to end everything and report.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum Stop {
+    Now,
+}
+
+/// A pair of connected sockets for messages.
+pub(crate) fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Sends one message.
+pub(crate) fn send<T: Serialize>(socket: impl AsFd, message: &T, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let encoded = postcard::to_stdvec(message).map_err(io::Error::other)?;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+    }
+    // NOSIGNAL: a peer that is gone is an error to handle, not a signal that ends the launcher.
+    rustix::io::retry_on_intr(|| sendmsg(&socket, &[IoSlice::new(&encoded)], &mut ancillary, SendFlags::NOSIGNAL))?;
+    Ok(())
+}
+
+/// Receives one message and the descriptors beside it; `None` when the peer is gone.
+pub(crate) fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+    let mut buffer = vec![0; MAX_MESSAGE];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = rustix::io::retry_on_intr(|| {
+        recvmsg(&socket, &mut [IoSliceMut::new(&mut buffer)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)
+    })?;
+    let mut descriptors = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            descriptors.extend(received);
+        }
+    }
+    if received.bytes == 0 {
+        return Ok(None);
+    }
+    let encoded = buffer.get(..received.bytes).unwrap_or_default();
+    let message = postcard::from_bytes(encoded).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    Ok(Some((message, descriptors)))
+}

@@ -1,0 +1,185 @@
+//! `run_code`'s structured result: an [`Outcome`] in the shape that `docs/reference.md` promises.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sandbox::{CpuSource, MemorySource, Outcome, OutputFile, Status, signal_name};
+use serde::Serialize;
+
+/// The structured result. Fields are absent rather than null where they do not apply, except the first four.
+#[derive(Debug, Serialize)]
+pub struct RunResult<'a> {
+    status: &'static str,
+    exit_code: Option<u8>,
+    signal: Option<String>,
+    limit: Option<String>,
+    stdout: &'a str,
+    stderr: &'a str,
+    dropped: Dropped,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorDetail<'a>>,
+    files: Vec<FileEntry<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    skipped_files: Vec<SkippedEntry<'a>>,
+    engine: String,
+    runtime: RuntimeEntry<'a>,
+    isolation: IsolationEntry<'a>,
+    usage: UsageEntry,
+}
+
+#[derive(Debug, Serialize)]
+struct Dropped {
+    stdout: u64,
+    stderr: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct ErrorDetail<'a> {
+    kind: &'a str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct FileEntry<'a> {
+    path: &'a str,
+    bytes: u64,
+    mime: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct SkippedEntry<'a> {
+    path: &'a str,
+    reason: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct RuntimeEntry<'a> {
+    language: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    version: &'a str,
+    tool: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct IsolationEntry<'a> {
+    level: String,
+    missing: &'a [String],
+    memory: String,
+    processes: String,
+}
+
+#[derive(Debug, Serialize)]
+struct UsageEntry {
+    wall_ms: f64,
+    cpu_ms: f64,
+    cpu_source: &'static str,
+    peak_memory_bytes: u64,
+    memory_source: &'static str,
+}
+
+impl<'a> From<&'a Outcome> for RunResult<'a> {
+    fn from(outcome: &'a Outcome) -> Self {
+        let (status, exit_code, signal, limit) = match outcome.status {
+            Status::Completed { exit_code } => ("completed", Some(exit_code), None, None),
+            Status::Crashed { signal } => ("crashed", None, Some(signal_name(signal)), None),
+            Status::TimedOut => ("timed_out", None, None, None),
+            Status::LimitExceeded(limit) => ("limit_exceeded", None, None, Some(limit.to_string())),
+            Status::Cancelled => ("cancelled", None, None, None),
+        };
+        Self {
+            status,
+            exit_code,
+            signal,
+            limit,
+            stdout: &outcome.stdout.text,
+            stderr: &outcome.stderr.text,
+            dropped: Dropped { stdout: outcome.stdout.dropped, stderr: outcome.stderr.dropped },
+            error: outcome.error.as_ref().map(|error| ErrorDetail {
+                kind: &error.kind,
+                message: &error.message,
+                line: error.line,
+                hint: error.hint.as_deref(),
+            }),
+            files: outcome.files.iter().map(FileEntry::from).collect(),
+            skipped_files: outcome
+                .skipped_files
+                .iter()
+                .map(|file| SkippedEntry { path: &file.path, reason: file.reason.describe() })
+                .collect(),
+            engine: outcome.engine.to_string(),
+            runtime: RuntimeEntry {
+                language: outcome.runtime.language,
+                version: &outcome.runtime.version,
+                tool: &outcome.runtime.tool,
+            },
+            isolation: IsolationEntry {
+                level: outcome.isolation.level.to_string(),
+                missing: &outcome.isolation.missing,
+                memory: outcome.isolation.memory.to_string(),
+                processes: outcome.isolation.processes.to_string(),
+            },
+            usage: UsageEntry {
+                wall_ms: millis(outcome.usage.wall),
+                cpu_ms: millis(outcome.usage.cpu),
+                cpu_source: match outcome.usage.cpu_source {
+                    CpuSource::Cgroup => "cgroup",
+                    CpuSource::Rusage => "rusage",
+                },
+                peak_memory_bytes: outcome.usage.peak_memory,
+                memory_source: match outcome.usage.memory_source {
+                    MemorySource::Cgroup => "cgroup",
+                    MemorySource::Rusage => "rusage",
+                },
+            },
+        }
+    }
+}
+
+impl<'a> From<&'a OutputFile> for FileEntry<'a> {
+    fn from(file: &'a OutputFile) -> Self {
+        Self { path: file.path.as_str(), bytes: file.size, mime: mime_of(file.path.as_str()) }
+    }
+}
+
+/// Milliseconds with three digits: what a reader can use, and what clocks give.
+fn millis(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
+}
+
+/// The type that a file's name promises. What the guest put inside may be anything, so this is for display.
+fn mime_of(path: &str) -> &'static str {
+    let extension = Path::new(path).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    match extension.to_ascii_lowercase().as_str() {
+        "txt" | "log" | "out" | "err" => "text/plain",
+        "md" => "text/markdown",
+        "csv" => "text/csv",
+        "tsv" => "text/tab-separated-values",
+        "html" | "htm" => "text/html",
+        "css" => "text/css",
+        "js" | "mjs" => "text/javascript",
+        "py" => "text/x-python",
+        "json" => "application/json",
+        "jsonl" | "ndjson" => "application/x-ndjson",
+        "xml" => "application/xml",
+        "yaml" | "yml" => "application/yaml",
+        "toml" => "application/toml",
+        "pdf" => "application/pdf",
+        "zip" => "application/zip",
+        "gz" | "tgz" => "application/gzip",
+        "sqlite" | "db" => "application/vnd.sqlite3",
+        "parquet" => "application/vnd.apache.parquet",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "svg" => "image/svg+xml",
+        "wav" => "audio/wav",
+        "mp3" => "audio/mpeg",
+        "mp4" => "video/mp4",
+        _ => "application/octet-stream",
+    }
+}

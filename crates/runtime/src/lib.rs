@@ -1,0 +1,81 @@
+//! The story of a run, told in [`Runtime::run`].
+
+use std::sync::Arc;
+
+use sandbox::{
+    Engine, EngineChoice, EngineError, EngineId, Language, LiveOutput, Outcome, Plan, Policy, Refusal, Request, RuntimeInfo,
+};
+use tokio::sync::Semaphore;
+
+/// Runs per core at one time; more wait their turn, first come, first served. Most runs wait for something (a sleep, a start-up), so a
+/// core takes several; past this the queue is faster than the crowd.
+const RUNS_PER_CORE: usize = 8;
+
+/// Everything that runs need, for the life of a server or of one command.
+#[derive(Debug)]
+pub struct Runtime {
+    policy: Policy,
+    /// In order of preference.
+    engines: Vec<Arc<dyn Engine>>,
+    turns: Semaphore,
+}
+
+/// Why there is no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The caller has to change something.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The operator has to, or we.
+    #[error(transparent)]
+    Failed(#[from] EngineError),
+}
+
+impl Runtime {
+    /// `engines` in order of preference.
+    pub fn new(policy: Policy, engines: Vec<Arc<dyn Engine>>) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self { policy, engines, turns: Semaphore::new(cores * RUNS_PER_CORE) }
+    }
+
+    /// Runs a request to its end. Dropping the future ends the run and everything it started.
+    pub async fn run(&self, request: Request, live: &mut dyn LiveOutput) -> Result<Outcome, RunError> {
+        let plan = self.policy.admit(request)?;
+        let engine = self.choose(&plan)?;
+        let _turn = self.turns.acquire().await;
+        let sandbox = engine.open(plan).await?;
+        Ok(sandbox.run(live).await?)
+    }
+
+    /// What runs a language here, or why nothing does.
+    pub async fn describe(&self, language: &'static Language) -> Result<(EngineId, RuntimeInfo), RunError> {
+        let engine = self.first_that_serves(language, EngineChoice::Auto)?;
+        Ok((engine.id(), engine.describe(language).await?))
+    }
+
+    fn choose(&self, plan: &Plan) -> Result<&Arc<dyn Engine>, Refusal> {
+        self.first_that_serves(plan.language(), plan.engine())
+    }
+
+    fn first_that_serves(&self, language: &'static Language, choice: EngineChoice) -> Result<&Arc<dyn Engine>, Refusal> {
+        let allowed = self.engines.iter().filter(|engine| match choice {
+            EngineChoice::Auto => true,
+            EngineChoice::Only(id) => engine.id() == id,
+        });
+        let mut last_refusal = None;
+        for engine in allowed {
+            match engine.serves(language) {
+                Ok(()) => return Ok(engine),
+                Err(refusal) => last_refusal = Some(refusal),
+            }
+        }
+        Err(last_refusal.unwrap_or_else(|| {
+            let names: Vec<String> = self.engines.iter().map(|engine| format!("`{}`", engine.id())).collect();
+            let asked = match choice {
+                EngineChoice::Only(id) => format!("`engine` asks for `{id}`, which this build does not have"),
+                EngineChoice::Auto => "this server has no engine".to_owned(),
+            };
+            Refusal::new("engine", asked, format!("use `auto` or one of {}", names.join(", ")))
+        }))
+    }
+}

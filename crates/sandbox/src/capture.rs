@@ -1,0 +1,141 @@
+//! Keeping the head and the tail of a stream whose length the guest decides.
+
+use std::collections::VecDeque;
+
+use crate::Bytes;
+
+/// Collects a stream up to a cap: the first half of the cap and the last half, and a count of what fell between.
+///
+/// Costs at most the cap in memory, however much is pushed. A guest's traceback is at the end and its first mistake at the start, so
+/// both are worth more than the middle.
+#[derive(Debug)]
+pub struct Capture {
+    head: Vec<u8>,
+    head_cap: usize,
+    tail: VecDeque<u8>,
+    tail_cap: usize,
+    dropped: u64,
+}
+
+/// What a [`Capture`] kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// What was kept, as UTF-8: bytes that are not are replaced by U+FFFD, and a marker stands where bytes were dropped.
+    pub text: String,
+    /// How many bytes were not kept.
+    pub dropped: u64,
+}
+
+impl Capture {
+    /// Keeps at most `cap` bytes.
+    pub fn new(cap: Bytes) -> Self {
+        let cap = cap.as_usize();
+        let tail_cap = cap / 2;
+        Self { head: Vec::new(), head_cap: cap - tail_cap, tail: VecDeque::new(), tail_cap, dropped: 0 }
+    }
+
+    /// Takes the next bytes of the stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let room = self.head_cap - self.head.len();
+        let (to_head, rest) = bytes.split_at(room.min(bytes.len()));
+        self.head.extend_from_slice(to_head);
+
+        // Only the last `tail_cap` bytes of `rest` can survive; skip the others before they cost a copy.
+        let (skipped, rest) = rest.split_at(rest.len().saturating_sub(self.tail_cap));
+        let overflow = (self.tail.len() + rest.len()).saturating_sub(self.tail_cap);
+        self.tail.drain(..overflow);
+        self.tail.extend(rest);
+        self.dropped += (skipped.len() + overflow) as u64;
+    }
+
+    /// What was kept. The joint is cut back to whole characters, so that a cap in the middle of one does not show as an error in the
+    /// guest's output; those bytes count as dropped.
+    pub fn finish(mut self) -> Captured {
+        if self.dropped == 0 {
+            self.head.extend(self.tail);
+            return Captured { text: into_text(self.head), dropped: 0 };
+        }
+        let head_excess = incomplete_suffix(&self.head);
+        self.head.truncate(self.head.len() - head_excess);
+        let tail = self.tail.make_contiguous();
+        let tail_excess = tail.iter().take(3).take_while(|byte| is_continuation(**byte)).count();
+        let tail = tail.get(tail_excess..).unwrap_or_default();
+        let dropped = self.dropped + (head_excess + tail_excess) as u64;
+
+        let mut text = into_text(self.head);
+        text.push_str(&format!("\n[… {dropped} bytes dropped …]\n"));
+        text.push_str(&String::from_utf8_lossy(tail));
+        Captured { text, dropped }
+    }
+}
+
+fn into_text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0b1100_0000 == 0b1000_0000
+}
+
+/// How many bytes at the end are the start of a character whose rest is missing.
+fn incomplete_suffix(bytes: &[u8]) -> usize {
+    for (back, byte) in bytes.iter().rev().take(4).enumerate() {
+        let length = match byte {
+            0xc0..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf7 => 4,
+            _ if is_continuation(*byte) => continue,
+            _ => return 0,
+        };
+        return if back + 1 < length { back + 1 } else { 0 };
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn capture(cap: u64, chunks: &[&[u8]]) -> Captured {
+        let mut capture = Capture::new(Bytes::new(cap));
+        for chunk in chunks {
+            capture.push(chunk);
+        }
+        capture.finish()
+    }
+
+    #[test]
+    fn keeps_head_and_tail() {
+        assert_eq!(capture(8, &[b"abcd", b"efgh"]), Captured { text: "abcdefgh".to_owned(), dropped: 0 });
+        assert_eq!(
+            capture(8, &[b"abcdef", b"ghijkl"]),
+            Captured { text: "abcd\n[… 4 bytes dropped …]\nijkl".to_owned(), dropped: 4 }
+        );
+        assert_eq!(capture(0, &[b"abc"]).dropped, 3);
+    }
+
+    #[test]
+    fn cuts_at_characters() {
+        // "é" is two bytes; a cap of 6 would split one at each side of the gap.
+        let kept = capture(6, &["éééééé".as_bytes()]);
+        assert_eq!(kept, Captured { text: "é\n[… 8 bytes dropped …]\né".to_owned(), dropped: 8 });
+    }
+
+    #[test]
+    fn invalid_bytes_are_replaced() {
+        assert_eq!(capture(8, &[b"a\xffb"]).text, "a\u{fffd}b");
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_the_same(data in proptest::collection::vec(any::<u8>(), 0..200), cut in 0usize..200, cap in 0u64..100) {
+            let cut = cut.min(data.len());
+            let whole = capture(cap, &[&data]);
+            prop_assert_eq!(&whole, &capture(cap, &[&data[..cut], &data[cut..]]));
+            prop_assert!(whole.dropped as usize + cap as usize + 6 >= data.len());
+            prop_assert_eq!(whole.dropped == 0, data.len() <= cap as usize);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What an engine is.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::{EngineId, Isolation, Language, Outcome, Plan, Refusal};
+
+/// A future that can be stored and sent between threads.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Something that turns a [`Plan`] into a running guest.
+pub trait Engine: Send + Sync + fmt::Debug {
+    /// Which one it is.
+    fn id(&self) -> EngineId;
+
+    /// The walls that it puts around every run, as probed on this host.
+    fn isolation(&self) -> &Isolation;
+
+    /// Whether it can serve this language on this host; the refusal says what is missing and where to get it.
+    fn serves(&self, language: &'static Language) -> Result<(), Refusal>;
+
+    /// What runs this language, with its version. The first call for a language may start the tool (in a sandbox) to ask it.
+    fn describe(&self, language: &'static Language) -> BoxFuture<'_, Result<RuntimeInfo, EngineError>>;
+
+    /// A fresh sandbox for one run of `plan`.
+    fn open(&self, plan: Plan) -> BoxFuture<'_, Result<Box<dyn Sandbox>, EngineError>>;
+}
+
+/// A sandbox that is ready for its run.
+pub trait Sandbox: Send {
+    /// Runs the plan to its end. Dropping the future ends the run and everything that it started.
+    fn run<'a>(self: Box<Self>, live: &'a mut dyn LiveOutput) -> BoxFuture<'a, Result<Outcome, EngineError>>
+    where
+        Self: 'a;
+}
+
+/// Sees a run's output as it comes, all of it: what a result drops passes here too.
+pub trait LiveOutput: Send {
+    /// The next bytes of a stream. Not necessarily whole lines or characters.
+    fn output(&mut self, stream: Stream, bytes: &[u8]);
+}
+
+/// For callers that only want the result.
+impl LiveOutput for () {
+    fn output(&mut self, _: Stream, _: &[u8]) {}
+}
+
+/// A guest's output stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// What runs a language on an engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuntimeInfo {
+    /// The language's id.
+    pub language: &'static str,
+    /// The tool's own version (`3.11.2`), empty where it does not tell.
+    pub version: String,
+    /// The tool: a program's name, or a module's.
+    pub tool: String,
+}
+
+/// A failure that is neither the caller's nor the guest's: the operator's to mend, or ours. The chain of sources is for the log; the
+/// message alone is for the caller.
+#[derive(Debug)]
+pub struct EngineError(Box<dyn Error + Send + Sync>);
+
+impl EngineError {
+    /// Wraps an engine's own error.
+    pub fn new(source: impl Error + Send + Sync + 'static) -> Self {
+        Self(Box::new(source))
+    }
+}
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for EngineError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}

@@ -1,0 +1,114 @@
+//! Languages as data: one table, a row a language. See [`table`] for the rows.
+
+mod detect;
+mod names;
+mod table;
+
+pub use detect::{DetectError, Detected, detect, strip_fence};
+pub use names::{Naming, ProgramNames};
+
+/// One language: how callers name it, how its programs are recognised, and how a host's own tools run it.
+#[derive(Debug)]
+pub struct Language {
+    /// What `list_runtimes` and results call it: lower case, stable.
+    pub id: &'static str,
+    /// How people write it.
+    pub name: &'static str,
+    /// Other names that callers use for it. Lower case.
+    pub aliases: &'static [&'static str],
+    /// File name endings, without the dot, the usual one first. Lower case.
+    pub extensions: &'static [&'static str],
+    /// Programs that a `#!` line names for this language (`python3` matches `python` too: a version suffix is ignored).
+    pub interpreters: &'static [&'static str],
+    /// The name the program's source gets in the workspace, unless [`Language::naming`] takes one from the program.
+    pub source: &'static str,
+    /// Whether the program's own text decides the name of its file; [`Language::names_for`] answers for a program.
+    pub naming: Naming,
+    /// The host tools that can run it, best first; the first one found is used.
+    pub toolchains: &'static [Toolchain],
+    /// A short program that shows it working.
+    pub sample: Sample,
+}
+
+/// One way to run a language with tools of the host.
+///
+/// Arguments are templates: `{program}` is the tool's path, `{source}` the program's path in the workspace, `{entry}` the name of
+/// its entry point (see [`ProgramNames`]), `{build}` a private directory for what a compiler writes, `{memory_mb}` the memory limit
+/// in MiB. Other braces stand for themselves. The caller's `args` are appended to `run`.
+#[derive(Debug)]
+pub struct Toolchain {
+    /// The program looked up on the tool path: the interpreter, or the compiler.
+    pub program: &'static str,
+    /// Other programs that have to be there too.
+    pub also: &'static [&'static str],
+    /// The Debian package that brings it, or in one phrase where to get it when Debian has none.
+    pub package: Package,
+    /// Small files, as name and text, that go into `{build}` before the first step: what a tool can be told in no other way, such as a
+    /// Ruby prelude that turns off buffering. The text is a template.
+    pub support: &'static [(&'static str, &'static str)],
+    /// What turns the source into something to run, when anything does.
+    pub compile: Option<&'static [&'static str]>,
+    /// What runs it.
+    pub run: &'static [&'static str],
+    /// Environment for both steps, over the engine's own (`PATH`, `HOME`, `LANG`, `TMPDIR`). Values are templates too.
+    pub env: &'static [(&'static str, &'static str)],
+    /// Host files beyond `/usr` that it reads (mostly configuration in `/etc`). What is missing is left out.
+    pub reads: &'static [&'static str],
+    /// Arguments that make the program print its version on either stream; empty when it has no such option.
+    pub version: &'static [&'static str],
+    /// What it does with address space, which decides how memory can be limited on a host without memory cgroups.
+    pub address_space: AddressSpace,
+}
+
+/// Where a tool comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Package {
+    /// `apt-get install` this.
+    Debian(&'static str),
+    /// Not in Debian: a phrase that says where it is had.
+    Elsewhere(&'static str),
+}
+
+/// How a runtime uses address space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddressSpace {
+    /// About as much as it uses: `RLIMIT_AS` at the memory limit works.
+    Proportional,
+    /// Reserves gigabytes up front (V8, the JVM, .NET): `RLIMIT_AS` breaks it, so its own flags carry the limit.
+    Reserved,
+}
+
+/// A program and what it prints.
+#[derive(Debug)]
+pub struct Sample {
+    /// The program.
+    pub code: &'static str,
+    /// Exactly what it writes to standard output.
+    pub stdout: &'static str,
+}
+
+impl Language {
+    /// Every language, in the table's order.
+    pub fn all() -> &'static [Self] {
+        table::LANGUAGES
+    }
+
+    /// The language with this id or alias, in any case.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        let name = name.trim().to_ascii_lowercase();
+        Self::all().iter().find(|language| language.id == name || language.aliases.contains(&name.as_str()))
+    }
+
+    /// The names of this program's file and entry point. Cost: one pass over the program, and only where [`Language::naming`] needs it.
+    pub fn names_for(&self, code: &[u8]) -> ProgramNames {
+        names::names_for(self, code)
+    }
+}
+
+impl PartialEq for Language {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Language {}

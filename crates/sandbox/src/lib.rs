@@ -1,0 +1,42 @@
+//! The contract that every part of belljar speaks: a [`Request`] becomes a [`Plan`] or a [`Refusal`] in [`Policy::admit`], an
+//! [`Engine`] turns the plan into an [`Outcome`] or an [`EngineError`].
+//!
+//! Three kinds of failure, three owners:
+//!
+//! | | who fixes it |
+//! |---|---|
+//! | [`Refusal`] | the caller: it says what was wrong and what would work; nothing was started |
+//! | [`Outcome`] | nobody: the code ran, and this is what came of it |
+//! | [`EngineError`] | the operator, or us |
+//!
+//! This crate is pure: it opens no file, reads no clock and no environment.
+
+mod bytes;
+mod capture;
+mod diagnose;
+mod engine;
+mod isolation;
+mod language;
+mod limits;
+mod outcome;
+mod path;
+mod plan;
+mod policy;
+mod refusal;
+mod request;
+
+pub use bytes::{Bytes, ParseBytesError};
+pub use capture::{Capture, Captured};
+pub use diagnose::{Evidence, Step, diagnose};
+pub use engine::{BoxFuture, Engine, EngineError, LiveOutput, RuntimeInfo, Sandbox, Stream};
+pub use isolation::{Enforcement, Isolation, Level, Requirement};
+pub use language::{AddressSpace, DetectError, Language, Package, Sample, Toolchain, detect};
+pub use limits::{LimitKind, Limits, LimitsRequest};
+pub use outcome::{
+    CpuSource, GuestError, MemorySource, Outcome, OutputFile, SkipReason, SkippedFile, Status, Usage, signal_name,
+};
+pub use path::{PathError, WorkspacePath};
+pub use plan::{Plan, PlannedFile};
+pub use policy::Policy;
+pub use refusal::Refusal;
+pub use request::{Collect, EngineChoice, EngineId, InputFile, Request};

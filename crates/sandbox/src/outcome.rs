@@ -1,0 +1,165 @@
+//! What a run came to.
+
+use std::time::Duration;
+
+use crate::{Captured, EngineId, Isolation, LimitKind, RuntimeInfo};
+
+/// Everything worth knowing about a run that started.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// How it ended, as the kernel tells it.
+    pub status: Status,
+    /// Standard output, as far as it was kept.
+    pub stdout: Captured,
+    /// Standard error, as far as it was kept; a compiler's messages are in it.
+    pub stderr: Captured,
+    /// What the guest's own messages say went wrong.
+    pub error: Option<GuestError>,
+    /// Files of the workspace that the run made or changed, by path.
+    pub files: Vec<OutputFile>,
+    /// Files that were not brought back, and why.
+    pub skipped_files: Vec<SkippedFile>,
+    /// The engine that ran it.
+    pub engine: EngineId,
+    /// What ran it.
+    pub runtime: RuntimeInfo,
+    /// The walls that stood.
+    pub isolation: Isolation,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// The program ended by itself (or its compiler did, with an error).
+    Completed {
+        /// What it returned, 0 to 255.
+        exit_code: u8,
+    },
+    /// A signal ended it, and it was neither ours nor a limit's.
+    Crashed {
+        /// The signal's number; see [`signal_name`].
+        signal: i32,
+    },
+    /// It was still running at [`Limits::wall`](crate::Limits::wall).
+    TimedOut,
+    /// It was ended for passing a limit.
+    LimitExceeded(LimitKind),
+    /// The caller ended it.
+    Cancelled,
+}
+
+impl Status {
+    /// Completed with exit code 0.
+    pub fn is_success(self) -> bool {
+        self == Self::Completed { exit_code: 0 }
+    }
+}
+
+/// What went wrong in the guest's own words: parsed from its traceback or compiler output, so it is a hint for the reader and never
+/// decides the status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuestError {
+    /// The exception's type (`ZeroDivisionError`), or `CompileError`.
+    pub kind: String,
+    /// Its message, one line.
+    pub message: String,
+    /// The line of the caller's program, counted from 1, when the output names one.
+    pub line: Option<u32>,
+    /// What to do about it, when that is known.
+    pub hint: Option<String>,
+}
+
+/// A file that the run made or changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputFile {
+    /// Its path in the workspace; UTF-8 without control characters.
+    pub path: crate::WorkspacePath,
+    /// Its size in bytes.
+    pub size: u64,
+    /// What it holds, when the request asked for contents.
+    pub contents: Option<Vec<u8>>,
+}
+
+/// A file that was left where it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkippedFile {
+    /// Its path, with everything unprintable escaped.
+    pub path: String,
+    /// Why.
+    pub reason: SkipReason,
+}
+
+/// Why a file was not brought back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SkipReason {
+    /// A symbolic link, FIFO, socket or device.
+    NotRegular,
+    /// Its name is not UTF-8 or has control characters.
+    Name,
+    /// It, or the files together, are over the size that is brought back.
+    TooLarge,
+    /// There were more files (or directories, or levels) than are looked at.
+    TooMany,
+    /// The guest took away our permission to read it, or reading failed.
+    Unreadable,
+}
+
+impl SkipReason {
+    /// One phrase for people.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::NotRegular => "not a regular file",
+            Self::Name => "its name is not printable UTF-8",
+            Self::TooLarge => "too large to bring back",
+            Self::TooMany => "too many files, or nested too deep",
+            Self::Unreadable => "not readable",
+        }
+    }
+}
+
+/// What a run cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// From the start of the sandbox to the end of its last process.
+    pub wall: Duration,
+    /// CPU time of the run's processes.
+    pub cpu: Duration,
+    /// How `cpu` was measured.
+    pub cpu_source: CpuSource,
+    /// The most memory in use at one time, in bytes.
+    pub peak_memory: u64,
+    /// How `peak_memory` was measured.
+    pub memory_source: MemorySource,
+}
+
+/// Where the CPU figure comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CpuSource {
+    /// A cgroup: all processes.
+    Cgroup,
+    /// `getrusage` of the run's reaper: processes that were killed with the run are missing.
+    Rusage,
+}
+
+/// Where the memory figure comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemorySource {
+    /// A cgroup: all processes together, files in the workspace included.
+    Cgroup,
+    /// `getrusage` of the run's reaper: the largest single process.
+    Rusage,
+}
+
+/// The name of a signal on Linux (`SIGSEGV`), or `SIG` and its number.
+pub fn signal_name(signal: i32) -> String {
+    // The order of the kernel's numbers 1 to 31, the same on x86-64 and aarch64.
+    const NAMES: [&str; 31] = [
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM",
+        "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO",
+        "PWR", "SYS",
+    ];
+    let name = usize::try_from(signal - 1).ok().and_then(|index| NAMES.get(index));
+    name.map_or_else(|| format!("SIG{signal}"), |name| format!("SIG{name}"))
+}

@@ -1,0 +1,82 @@
+//! A request that was checked.
+
+use crate::{Collect, EngineChoice, Language, Limits, WorkspacePath};
+
+/// A run that may start. Only [`Policy::admit`](crate::Policy::admit) makes one, so whoever holds it knows that every field was checked:
+/// the language exists, paths stay inside the workspace, limits are within the operator's.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub(crate) language: &'static Language,
+    pub(crate) code: Vec<u8>,
+    pub(crate) stdin: Vec<u8>,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) files: Vec<PlannedFile>,
+    pub(crate) engine: EngineChoice,
+    pub(crate) limits: Limits,
+    pub(crate) collect: Collect,
+}
+
+/// An input file whose path was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedFile {
+    /// Where it goes.
+    pub path: WorkspacePath,
+    /// What it holds.
+    pub contents: Vec<u8>,
+}
+
+impl PlannedFile {
+    /// The program itself as a file of the workspace.
+    pub fn program(plan: &Plan) -> Option<Self> {
+        let path = WorkspacePath::new(plan.language.source).ok()?;
+        Some(Self { path, contents: plan.code.clone() })
+    }
+}
+
+impl Plan {
+    /// The program's language.
+    pub fn language(&self) -> &'static Language {
+        self.language
+    }
+
+    /// The program's source: not empty, no NUL, no Markdown fence around it.
+    pub fn code(&self) -> &[u8] {
+        &self.code
+    }
+
+    /// Standard input.
+    pub fn stdin(&self) -> &[u8] {
+        &self.stdin
+    }
+
+    /// Arguments, without NUL.
+    pub fn args(&self) -> &[String] {
+        &self.args
+    }
+
+    /// Environment variables, with valid names and no NUL.
+    pub fn env(&self) -> &[(String, String)] {
+        &self.env
+    }
+
+    /// Input files, no path twice, none of them the program's own.
+    pub fn files(&self) -> &[PlannedFile] {
+        &self.files
+    }
+
+    /// The caller's choice of engine.
+    pub fn engine(&self) -> EngineChoice {
+        self.engine
+    }
+
+    /// The limits that hold.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// What to bring back.
+    pub fn collect(&self) -> Collect {
+        self.collect
+    }
+}

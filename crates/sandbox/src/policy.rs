@@ -1,0 +1,387 @@
+//! Where a request becomes a plan, or is refused.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use crate::language::{Detected, detect, strip_fence};
+use crate::{
+    Bytes, DetectError, InputFile, Language, Limits, LimitsRequest, PathError, Plan, PlannedFile, Refusal, Request,
+    WorkspacePath,
+};
+
+/// What the operator allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// What a run gets that asks for nothing.
+    pub defaults: Limits,
+    /// What a run can ask for.
+    pub ceilings: Limits,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self { defaults: Limits::DEFAULT, ceilings: Limits::CEILING }
+    }
+}
+
+impl Policy {
+    /// The largest program. Bigger data belongs into `files`.
+    pub const MAX_CODE: Bytes = Bytes::mib(16);
+    /// The largest standard input.
+    pub const MAX_STDIN: Bytes = Bytes::mib(64);
+    /// All arguments and environment variables together, well below the kernel's `ARG_MAX`.
+    pub const MAX_ARGUMENTS: Bytes = Bytes::kib(512);
+    /// How many input files a request may carry.
+    pub const MAX_FILES: usize = 1_024;
+
+    /// Checks everything that can be checked without touching the host, once. The only maker of a [`Plan`].
+    pub fn admit(&self, request: Request) -> Result<Plan, Refusal> {
+        let limits = self.limits(&request.limits)?;
+        let (language, code) = program(&request)?;
+        let files = files(request.files, language, &limits)?;
+        check_stdin(&request.stdin)?;
+        check_args(&request.args)?;
+        check_env(&request.env)?;
+        check_arguments_size(&request.args, &request.env)?;
+        if let Some(host) = request.network.first() {
+            return Err(Refusal::new(
+                "network",
+                format!("`network` asks for `{host}`, and this server gives no run a network"),
+                "leave `network` out; put what the program needs into `files`",
+            ));
+        }
+        Ok(Plan {
+            language,
+            code,
+            stdin: request.stdin,
+            args: request.args,
+            env: request.env,
+            files,
+            engine: request.engine,
+            limits,
+            collect: request.collect,
+        })
+    }
+
+    fn limits(&self, asked: &LimitsRequest) -> Result<Limits, Refusal> {
+        let (default, ceiling, floor) = (&self.defaults, &self.ceilings, &Limits::FLOOR);
+        let time = |duration: Duration| format!("{}", Seconds(duration));
+        Ok(Limits {
+            wall: within("timeout", asked.wall, [floor.wall, default.wall, ceiling.wall], time)?,
+            cpu: within("cpu", asked.cpu, [floor.cpu, default.cpu, ceiling.cpu], time)?,
+            memory: within("memory", asked.memory, [floor.memory, default.memory, ceiling.memory], show)?,
+            disk: within("disk", asked.disk, [floor.disk, default.disk, ceiling.disk], show)?,
+            files: within("file_count", asked.files, [floor.files, default.files, ceiling.files], show)?,
+            processes: within("processes", asked.processes, [floor.processes, default.processes, ceiling.processes], show)?,
+            output: within("output", asked.output, [floor.output, default.output, ceiling.output], show)?,
+        })
+    }
+}
+
+fn show(value: impl ToString) -> String {
+    value.to_string()
+}
+
+/// The limit asked for, or the default; refused below the floor and above the ceiling. An operator's ceiling below the default wins.
+fn within<T: Ord + Copy>(
+    name: &'static str,
+    asked: Option<T>,
+    [floor, default, ceiling]: [T; 3],
+    show: impl Fn(T) -> String,
+) -> Result<T, Refusal> {
+    let Some(asked) = asked else { return Ok(default.min(ceiling)) };
+    if asked > ceiling {
+        return Err(Refusal::new(
+            name,
+            format!("`{name}` of {} is above this server's ceiling of {}", show(asked), show(ceiling)),
+            format!("ask for at most {}, or raise `limits.{name}` in the server's configuration", show(ceiling)),
+        ));
+    }
+    if asked < floor {
+        return Err(Refusal::new(
+            name,
+            format!("`{name}` of {} is below the least that can work, {}", show(asked), show(floor)),
+            format!("ask for {} to {}, or leave `{name}` out for {}", show(floor), show(ceiling), show(default.min(ceiling))),
+        ));
+    }
+    Ok(asked)
+}
+
+/// Shows a duration in the unit that reads best.
+struct Seconds(Duration);
+
+impl std::fmt::Display for Seconds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0.subsec_nanos() == 0 { write!(f, "{} s", self.0.as_secs()) } else { write!(f, "{} ms", self.0.as_millis()) }
+    }
+}
+
+/// The language and the bare program: a Markdown fence around it is evidence for the language and no part of the program.
+fn program(request: &Request) -> Result<(&'static Language, Vec<u8>), Refusal> {
+    let code = &request.code;
+    if code.len() > Policy::MAX_CODE.as_usize() {
+        return Err(Refusal::new(
+            "code",
+            format!("`code` is {}, above the limit of {}", Bytes::new(code.len() as u64), Policy::MAX_CODE),
+            "put data into `files` and keep `code` to the program",
+        ));
+    }
+    if code.contains(&0) {
+        return Err(Refusal::new("code", "`code` contains a NUL byte", "send source text; put binary data into `files`"));
+    }
+    if code.trim_ascii().is_empty() {
+        return Err(Refusal::new("code", "`code` is empty", "send a program, such as `print(1 + 1)`"));
+    }
+    let text = String::from_utf8_lossy(code);
+    if let Some(name) = &request.language {
+        let language = Language::find(name).ok_or_else(|| unknown_language(name))?;
+        // Lossy text differs from the bytes where they are not UTF-8; then there is no fence worth stripping.
+        let code = std::str::from_utf8(code).map_or_else(|_| code.clone(), |text| strip_fence(text).as_bytes().to_vec());
+        return Ok((language, code));
+    }
+    match detect(&text, request.file_name.as_deref()) {
+        Ok(Detected { language, code: inner }) => {
+            let code = if std::str::from_utf8(code).is_ok() { inner.as_bytes().to_vec() } else { code.clone() };
+            Ok((language, code))
+        }
+        Err(error) => Err(undetected(&error)),
+    }
+}
+
+fn unknown_language(name: &str) -> Refusal {
+    let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
+    let ids: Vec<&str> = Language::all().iter().map(|language| language.id).collect();
+    Refusal::new("language", format!("`{shown}` is not a language belljar knows"), format!("use one of {}", ids.join(", ")))
+}
+
+fn undetected(error: &DetectError) -> Refusal {
+    let hint = match error {
+        DetectError::Unclear { candidates } if !candidates.is_empty() => {
+            format!("set `language`; it may be {}", candidates.join(", "))
+        }
+        DetectError::Unclear { .. } | DetectError::UnknownFence { .. } => "set `language`, such as `python`".to_owned(),
+    };
+    Refusal::new("language", error.to_string(), hint)
+}
+
+fn files(files: Vec<InputFile>, language: &Language, limits: &Limits) -> Result<Vec<PlannedFile>, Refusal> {
+    if files.len() > Policy::MAX_FILES {
+        return Err(Refusal::new(
+            "files",
+            format!("`files` holds {} files, above the limit of {}", files.len(), Policy::MAX_FILES),
+            "send an archive and unpack it in the program",
+        ));
+    }
+    let total: u64 = files.iter().map(|file| file.contents.len() as u64).sum();
+    if total > limits.disk.get() {
+        return Err(Refusal::new(
+            "files",
+            format!("`files` hold {}, above the workspace's {}", Bytes::new(total), limits.disk),
+            "send less, or ask for a larger `disk`",
+        ));
+    }
+    let mut seen = HashSet::new();
+    let mut planned = Vec::with_capacity(files.len());
+    for file in files {
+        let path = WorkspacePath::new(&file.path).map_err(|error| bad_path(&file.path, &error))?;
+        if path.as_str() == language.source {
+            return Err(Refusal::new(
+                "files",
+                format!("`files` names `{path}`, which is the program itself"),
+                "give the file another name",
+            ));
+        }
+        if !seen.insert(path.clone()) {
+            return Err(Refusal::new("files", format!("`files` names `{path}` twice"), "name each file once"));
+        }
+        planned.push(PlannedFile { path, contents: file.contents });
+    }
+    if let Some((inner, outer)) = file_used_as_directory(&seen) {
+        return Err(Refusal::new(
+            "files",
+            format!("`files` names both `{outer}` and `{inner}`, so `{outer}` would be a file and a directory"),
+            "give one of them another name",
+        ));
+    }
+    Ok(planned)
+}
+
+fn file_used_as_directory(paths: &HashSet<WorkspacePath>) -> Option<(&str, &str)> {
+    let names: HashSet<&str> = paths.iter().map(WorkspacePath::as_str).collect();
+    for name in &names {
+        for (slash, _) in name.match_indices('/') {
+            if let Some(outer) = name.get(..slash).and_then(|prefix| names.get(prefix)) {
+                return Some((name, outer));
+            }
+        }
+    }
+    None
+}
+
+fn bad_path(path: &std::ffi::OsStr, error: &PathError) -> Refusal {
+    let shown: String = path.to_string_lossy().chars().flat_map(char::escape_debug).take(80).collect();
+    Refusal::new(
+        "files",
+        format!("`{shown}` cannot be a file of the workspace: {error}"),
+        "use a relative UTF-8 path without `..`, such as `data/input.csv`",
+    )
+}
+
+fn check_stdin(stdin: &[u8]) -> Result<(), Refusal> {
+    if stdin.len() > Policy::MAX_STDIN.as_usize() {
+        return Err(Refusal::new(
+            "stdin",
+            format!("`stdin` is {}, above the limit of {}", Bytes::new(stdin.len() as u64), Policy::MAX_STDIN),
+            "put large input into `files`",
+        ));
+    }
+    Ok(())
+}
+
+fn check_args(args: &[String]) -> Result<(), Refusal> {
+    if let Some(index) = args.iter().position(|argument| argument.contains('\0')) {
+        return Err(Refusal::new(
+            "args",
+            format!("argument {} in `args` contains a NUL byte", index + 1),
+            "arguments are text; put binary data into `files` or `stdin`",
+        ));
+    }
+    Ok(())
+}
+
+fn check_env(env: &[(String, String)]) -> Result<(), Refusal> {
+    let mut seen = HashSet::new();
+    for (name, value) in env {
+        let shown: String = name.chars().flat_map(char::escape_debug).take(80).collect();
+        if name.is_empty() || name.contains(['=', '\0']) || name.chars().any(char::is_control) {
+            return Err(Refusal::new(
+                "env",
+                format!("`{shown}` cannot be the name of an environment variable"),
+                "use a name without `=` and control characters, such as `API_URL`",
+            ));
+        }
+        if value.contains('\0') {
+            return Err(Refusal::new("env", format!("the value of `{shown}` in `env` contains a NUL byte"), "use text"));
+        }
+        if !seen.insert(name) {
+            return Err(Refusal::new("env", format!("`env` names `{shown}` twice"), "name each variable once"));
+        }
+    }
+    Ok(())
+}
+
+fn check_arguments_size(args: &[String], env: &[(String, String)]) -> Result<(), Refusal> {
+    let total: usize =
+        args.iter().map(String::len).sum::<usize>() + env.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+    // The kernel takes at most 128 KiB for one string (MAX_ARG_STRLEN), whatever the total.
+    const MAX_ONE: usize = 128 * 1024 - 1;
+    let longest = args.iter().map(String::len).chain(env.iter().map(|(name, value)| name.len() + value.len() + 1)).max();
+    if total > Policy::MAX_ARGUMENTS.as_usize() || longest.is_some_and(|longest| longest > MAX_ONE) {
+        return Err(Refusal::new(
+            "args",
+            format!(
+                "`args` and `env` are {} together, above what a program can be started with ({}, 128 KiB each)",
+                Bytes::new(total as u64),
+                Policy::MAX_ARGUMENTS
+            ),
+            "put long data into `files` or `stdin`",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt as _;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn python(code: &str) -> Request {
+        Request { code: code.into(), language: Some("python".to_owned()), ..Request::default() }
+    }
+
+    fn with_file(path: impl Into<OsString>) -> Request {
+        Request { files: vec![InputFile { path: path.into(), contents: Vec::new() }], ..python("1") }
+    }
+
+    fn refused(request: Request) -> (&'static str, String) {
+        let refusal = Policy::default().admit(request).expect_err("must be refused");
+        (refusal.argument(), refusal.message().to_owned())
+    }
+
+    #[test]
+    fn defaults_apply() {
+        let plan = Policy::default().admit(python("print(1)")).expect("admitted");
+        assert_eq!((plan.language().id, plan.limits()), ("python", &Limits::DEFAULT));
+    }
+
+    #[test]
+    fn a_ceiling_below_the_default_wins() {
+        let policy = Policy { ceilings: Limits { memory: Bytes::mib(64), ..Limits::CEILING }, ..Policy::default() };
+        assert_eq!(policy.admit(python("1")).expect("admitted").limits().memory, Bytes::mib(64));
+    }
+
+    #[test]
+    fn fences_are_stripped() {
+        let plan = Policy::default().admit(python("```python\nprint(1)\n```")).expect("admitted");
+        assert_eq!(plan.code(), b"print(1)\n");
+    }
+
+    #[test]
+    fn each_bad_input_has_its_sentence() {
+        let wall = |wall| Request { limits: LimitsRequest { wall: Some(wall), ..LimitsRequest::default() }, ..python("1") };
+        let memory = |memory| Request { limits: LimitsRequest { memory: Some(memory), ..LimitsRequest::default() }, ..python("1") };
+        let env = |name: &str| Request { env: vec![(name.to_owned(), String::new())], ..python("1") };
+        for (request, argument, message) in [
+            (Request { language: Some("klingon".to_owned()), ..python("1") }, "language", "`klingon` is not a language belljar knows"),
+            (python(" \n"), "code", "`code` is empty"),
+            (python("a\0b"), "code", "`code` contains a NUL byte"),
+            (python(&"#".repeat(50_000_000)), "code", "`code` is 47.6 MiB, above the limit of 16 MiB"),
+            (with_file("../x"), "files", "`../x` cannot be a file of the workspace: it contains `..`"),
+            (with_file("/etc/passwd"), "files", "`/etc/passwd` cannot be a file of the workspace: it is absolute"),
+            (with_file(OsString::from_vec(vec![0xff])), "files", "`\u{fffd}` cannot be a file of the workspace: it is not UTF-8"),
+            (with_file("main.py"), "files", "`files` names `main.py`, which is the program itself"),
+            (wall(Duration::ZERO), "timeout", "`timeout` of 0 s is below the least that can work, 1 ms"),
+            (wall(Duration::from_secs(301)), "timeout", "`timeout` of 301 s is above this server's ceiling of 300 s"),
+            (memory(Bytes::new(0)), "memory", "`memory` of 0 bytes is below the least that can work, 16 MiB"),
+            (memory(Bytes::gib(4)), "memory", "`memory` of 4 GiB is above this server's ceiling of 2 GiB"),
+            (env("A=B"), "env", "`A=B` cannot be the name of an environment variable"),
+            (env(""), "env", "`` cannot be the name of an environment variable"),
+            (
+                Request { network: vec!["example.org".to_owned()], ..python("1") },
+                "network",
+                "`network` asks for `example.org`, and this server gives no run a network",
+            ),
+        ] {
+            assert_eq!(refused(request), (argument, message.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_file_cannot_be_a_directory_too() {
+        let mut request = with_file("a");
+        request.files.push(InputFile { path: "a/b".into(), contents: Vec::new() });
+        assert_eq!(refused(request).1, "`files` names both `a` and `a/b`, so `a` would be a file and a directory");
+    }
+
+    proptest! {
+        #[test]
+        fn admitted_limits_are_within_the_operators(wall_ms in 0u64..1_000_000, memory in 0u64..(8 << 30), processes in 0u32..10_000) {
+            let asked = LimitsRequest {
+                wall: Some(Duration::from_millis(wall_ms)),
+                memory: Some(Bytes::new(memory)),
+                processes: Some(processes),
+                ..LimitsRequest::default()
+            };
+            if let Ok(plan) = Policy::default().admit(Request { limits: asked, ..python("1") }) {
+                let (limits, ceiling, floor) = (plan.limits(), Limits::CEILING, Limits::FLOOR);
+                prop_assert!(limits.wall <= ceiling.wall && limits.wall >= floor.wall);
+                prop_assert!(limits.memory <= ceiling.memory && limits.memory >= floor.memory);
+                prop_assert!(limits.processes <= ceiling.processes && limits.processes >= floor.processes);
+            }
+        }
+    }
+}

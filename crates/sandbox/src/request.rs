@@ -1,0 +1,80 @@
+//! What a caller asks for, unchecked.
+
+use std::ffi::OsString;
+use std::fmt;
+
+use crate::LimitsRequest;
+
+/// A run as a caller asks for it. Nothing in it has been checked; [`Policy::admit`](crate::Policy::admit) does.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The program's source.
+    pub code: Vec<u8>,
+    /// Its language by id or alias; worked out from the code when absent.
+    pub language: Option<String>,
+    /// The name of the file the code came from, as evidence for its language.
+    pub file_name: Option<String>,
+    /// What the program reads from standard input.
+    pub stdin: Vec<u8>,
+    /// The program's arguments.
+    pub args: Vec<String>,
+    /// Environment variables, over the engine's own.
+    pub env: Vec<(String, String)>,
+    /// Files put into the workspace before the start.
+    pub files: Vec<InputFile>,
+    /// Which engine to use.
+    pub engine: EngineChoice,
+    /// Limits other than the defaults.
+    pub limits: LimitsRequest,
+    /// Hosts (`HOST[:PORT]`) that the program may connect to.
+    pub network: Vec<String>,
+    /// What to bring back of the files the run made.
+    pub collect: Collect,
+}
+
+/// A file for the workspace.
+#[derive(Debug, Clone)]
+pub struct InputFile {
+    /// Where it goes, relative to the workspace.
+    pub path: OsString,
+    /// What it holds.
+    pub contents: Vec<u8>,
+}
+
+/// The caller's choice of engine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// The best one that can serve the request.
+    #[default]
+    Auto,
+    /// This one or a refusal.
+    Only(EngineId),
+}
+
+/// The engines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineId {
+    /// WebAssembly.
+    Wasm,
+    /// The host's tools in a Linux jail.
+    Native,
+}
+
+impl fmt::Display for EngineId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Wasm => "wasm",
+            Self::Native => "native",
+        })
+    }
+}
+
+/// What an outcome's `files` hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Collect {
+    /// Names and sizes.
+    #[default]
+    Names,
+    /// The contents too.
+    Contents,
+}

@@ -1,0 +1,310 @@
+//! The attack corpus: every attack as a row of one table, and how a row is tried.
+//!
+//! Each attack has a control, which shows that the guest works and that the attack would be seen; then the attack,
+//! with the exact way it must end; then the check that the host is as it was.
+
+mod collection;
+mod deaths;
+mod endings;
+mod neighbours;
+pub mod probes;
+mod refusals;
+mod resources;
+mod streams;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use crate::arena::Setup;
+use crate::run::Program;
+use crate::stage::Stage;
+use probes::Probe;
+
+/// One attack.
+#[derive(Debug)]
+pub struct Attack {
+    /// Unique, and what a failure names.
+    pub name: &'static str,
+    /// The test that tries it.
+    pub group: Group,
+    /// What of the threat list it covers.
+    pub rows: &'static [Row],
+    /// The guest's program.
+    pub program: Program,
+    /// How to tell that it failed to do harm.
+    pub verify: Verify,
+}
+
+/// Attacks that one test tries, in one set-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// The host's files.
+    Files,
+    /// Other processes, and what a process inherits.
+    Processes,
+    /// The host's sockets.
+    Network,
+    /// System calls and privileges.
+    Kernel,
+    /// The caller's terminal.
+    Terminal,
+    /// Too many processes, descriptors, instructions; too much output.
+    Floods,
+    /// Too much memory.
+    Memory,
+    /// Too many bytes and files.
+    Storage,
+    /// Guests that do not end, or leave something running.
+    Endings,
+    /// Hostile output.
+    Streams,
+    /// Hostile output files.
+    Collection,
+    /// Two runs at a time.
+    Neighbours,
+    /// belljar itself is killed.
+    Deaths,
+    /// Levels: what `doctor` says, and what is refused.
+    Levels,
+}
+
+/// An entry of the threat list in the engineering notes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Row {
+    /// A row of the attack table.
+    Table(u8),
+    /// A numbered trap.
+    Trap(u8),
+    /// From the list of what nobody had tried yet.
+    Untried(&'static str),
+}
+
+/// How an attack is judged.
+#[derive(Clone, Copy, Debug)]
+pub enum Verify {
+    /// The program tries many small things and says of each how it went.
+    Probes(&'static [Probe]),
+    /// As `Probes`, with a terminal.
+    ProbesAtTerminal(&'static [Probe]),
+    /// A function that does the control run, the attack and the checks that are its own.
+    Scene(fn(&Stage, Program)),
+}
+
+/// Tries every attack of a group in one set-up; all of them, also when one fails.
+pub fn attempt(group: Group, setup: Setup, belljar: &Path) {
+    let mut failed = Vec::new();
+    for attack in ATTACKS.iter().filter(|attack| attack.group == group) {
+        let stage = match Stage::open(setup, belljar) {
+            Ok(stage) => stage,
+            Err(unavailable) => return unavailable.skip(setup),
+        };
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            match attack.verify {
+                Verify::Probes(expected) => probes::attempt(&stage, attack.program, expected),
+                Verify::ProbesAtTerminal(expected) => probes::attempt_at_terminal(&stage, attack.program, expected),
+                Verify::Scene(scene) => scene(&stage, attack.program),
+            }
+            stage.assert_unharmed();
+        }));
+        if result.is_err() {
+            failed.push(attack.name);
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{setup:?}: these attacks got through or misbehaved (messages above): {failed:?}"
+    );
+}
+
+const fn python(code: &'static str) -> Program {
+    Program {
+        language: "python",
+        code,
+    }
+}
+
+macro_rules! probes {
+    ($file:literal) => {
+        python(concat!(
+            include_str!("../attacks/probe.py"),
+            include_str!(concat!("../attacks/", $file))
+        ))
+    };
+}
+
+const RESOURCES: Program = python(include_str!("../attacks/resources.py"));
+const ENDINGS: Program = python(include_str!("../attacks/endings.py"));
+const OUTPUTS: Program = python(include_str!("../attacks/outputs.py"));
+const LEAVINGS: Program = python(include_str!("../attacks/leavings.py"));
+const NEIGHBOUR: Program = python(include_str!("../attacks/neighbour.py"));
+const BASH_BOMB: Program = Program {
+    language: "bash",
+    code: include_str!("../attacks/bomb.sh"),
+};
+
+/// Probe programs, for whoever runs some of their probes with a layer left out.
+pub(crate) const FILES: Program = probes!("files.py");
+pub(crate) const PROCESSES: Program = probes!("processes.py");
+pub(crate) const NETWORK: Program = probes!("network.py");
+pub(crate) const KERNEL: Program = probes!("kernel.py");
+const TERMINAL: Program = probes!("terminal.py");
+
+const fn probing(
+    name: &'static str,
+    group: Group,
+    rows: &'static [Row],
+    program: Program,
+    probes: &'static [Probe],
+) -> Attack {
+    Attack {
+        name,
+        group,
+        rows,
+        program,
+        verify: Verify::Probes(probes),
+    }
+}
+
+const fn attack(
+    name: &'static str,
+    group: Group,
+    rows: &'static [Row],
+    program: Program,
+    scene: fn(&Stage, Program),
+) -> Attack {
+    Attack {
+        name,
+        group,
+        rows,
+        program,
+        verify: Verify::Scene(scene),
+    }
+}
+
+use Group::{
+    Collection, Deaths, Endings, Files, Floods, Kernel, Levels, Memory, Neighbours, Network, Processes, Storage,
+    Streams, Terminal,
+};
+use Row::{Table, Trap, Untried};
+
+/// Every attack.
+#[rustfmt::skip]
+pub static ATTACKS: &[Attack] = &[
+    probing("files", Files, &[Table(1), Table(2), Table(6), Table(22), Table(23), Table(25), Trap(24),
+        Untried("hard links")], FILES, probes::FILES),
+    probing("processes", Processes, &[Table(2), Table(3), Table(4), Table(5), Table(7), Table(21), Trap(2)],
+        PROCESSES, probes::PROCESSES),
+    probing("network", Network, &[Table(8), Table(9), Table(10), Table(11), Table(17)], NETWORK, probes::NETWORK),
+    probing("kernel", Kernel, &[Table(12), Table(13), Table(14), Table(15), Table(16), Table(18), Table(19),
+        Table(23), Table(24), Table(25), Table(26), Trap(13), Trap(14), Trap(15)], KERNEL, probes::KERNEL),
+    Attack { name: "terminal", group: Terminal, rows: &[Table(20)], program: TERMINAL,
+        verify: Verify::ProbesAtTerminal(probes::TERMINAL) },
+
+    attack("fork count", Floods, &[Table(27)], RESOURCES, resources::fork_count),
+    attack("fork bomb", Floods, &[Table(27), Trap(21)], RESOURCES, resources::fork_bomb),
+    attack("bash fork bomb", Floods, &[Table(27), Trap(21)], BASH_BOMB, resources::bash_bomb),
+    attack("descriptors", Floods, &[Table(30)], RESOURCES, resources::descriptors),
+    attack("processor", Floods, &[Trap(21)], RESOURCES, resources::processor),
+    attack("1 GiB of output", Floods, &[Table(31)], RESOURCES, resources::output),
+    attack("endless output", Floods, &[Table(31)], RESOURCES, resources::endless_output),
+
+    attack("10 GiB of memory", Memory, &[Table(28)], RESOURCES, resources::memory),
+    attack("memory that grows", Memory, &[Table(28)], RESOURCES, resources::growing_memory),
+    attack("memory in shared mappings", Memory, &[Table(28)], RESOURCES, resources::shared_memory),
+    attack("memory in socket buffers", Memory, &[Table(28)], RESOURCES, resources::socket_buffers),
+    attack("memory behind a blinded watchdog", Memory, &[Table(28)], RESOURCES, resources::blinded_memory),
+    attack("memory of many processes", Memory, &[Table(28)], RESOURCES, resources::memory_of_many),
+
+    attack("disk", Storage, &[Table(29)], RESOURCES, resources::disk),
+    attack("disk that no listing shows", Storage, &[Table(29)], RESOURCES, resources::hidden_disk),
+    attack("inodes", Storage, &[Table(29)], RESOURCES, resources::inodes),
+
+    attack("ignored signals", Endings, &[Table(32), Trap(21)], ENDINGS, endings::ignored_signals),
+    attack("stopped", Endings, &[Table(32), Trap(21)], ENDINGS, endings::stopped),
+    attack("stopped child", Endings, &[Table(32)], ENDINGS, endings::stopped_child),
+    attack("daemon keeps output open", Endings, &[Trap(9)], ENDINGS, endings::daemon_keeps_output),
+    attack("daemons", Endings, &[Table(33), Trap(10)], ENDINGS, endings::daemons),
+    attack("forking chain", Endings, &[Table(33), Trap(10)], ENDINGS, endings::forking_chain),
+    attack("daemon at the deadline", Endings, &[Table(33), Trap(10)], ENDINGS, endings::daemon_until_timeout),
+    attack("closed streams", Endings, &[Trap(9)], ENDINGS, endings::closed_streams),
+    attack("closed streams at the deadline", Endings, &[Trap(9)], ENDINGS, endings::closed_streams_and_stay),
+    attack("own signal", Endings, &[Untried("status from the kernel alone")], ENDINGS, endings::own_signal),
+    attack("exit codes", Endings, &[Untried("status from the kernel alone")], ENDINGS, endings::exit_codes),
+
+    attack("control characters", Streams, &[Untried("ANSI and bidi in output")], OUTPUTS, streams::control_characters),
+    attack("invalid text", Streams, &[Untried("ANSI and bidi in output")], OUTPUTS, streams::invalid_text),
+    attack("fake result", Streams, &[Untried("protocol frames in output")], OUTPUTS, streams::fake_result),
+    attack("fake traceback", Streams, &[Untried("protocol frames in output")], OUTPUTS, streams::fake_traceback),
+    attack("one long line", Streams, &[Table(31)], OUTPUTS, streams::one_long_line),
+    attack("cut inside a character", Streams, &[Table(31)], OUTPUTS, streams::cut_inside_character),
+    attack("non-blocking streams", Streams, &[Untried("O_NONBLOCK on shared stdio")], ENDINGS, streams::nonblocking),
+    attack("shrunken pipe", Streams, &[Untried("O_NONBLOCK on shared stdio")], ENDINGS, streams::shrunken_pipe),
+
+    attack("hostile names", Collection, &[Untried("hostile file names")], LEAVINGS, collection::names),
+    attack("links", Collection, &[Table(34), Untried("hard links")], LEAVINGS, collection::links),
+    attack("special files", Collection, &[Table(34), Trap(19)], LEAVINGS, collection::special),
+    attack("sparse files", Collection, &[Table(34), Trap(19)], LEAVINGS, collection::sparse),
+    attack("many names of one file", Collection, &[Untried("hard links")], LEAVINGS, collection::hard_links),
+    attack("zip bomb", Collection, &[Untried("zip bombs")], LEAVINGS, collection::archive),
+    attack("deep directories", Collection, &[Untried("deep trees at clean-up")], LEAVINGS, collection::deep),
+    attack("many files", Collection, &[Untried("deep trees at clean-up")], LEAVINGS, collection::many),
+    attack("rename race", Collection, &[Table(35), Trap(18)], LEAVINGS, collection::race),
+    attack("names that exist in the output directory", Collection, &[Table(34)], LEAVINGS, collection::shadowing),
+
+    attack("neighbours", Neighbours, &[Table(37)], NEIGHBOUR, neighbours::look_for_each_other),
+
+    attack("server killed", Deaths, &[Untried("kill -9 of the server")], ENDINGS, deaths::server),
+    attack("launcher killed", Deaths, &[Untried("kill -9 of the launcher")], ENDINGS, deaths::launcher),
+    attack("never kernel uid 0", Deaths, &[Table(22), Trap(3)], ENDINGS, deaths::kernel_uid),
+
+    attack("doctor tells the level that runs get", Levels, &[Trap(7), Trap(8), Trap(27)], ENDINGS, refusals::doctor),
+    attack("a weaker level is refused unless accepted", Levels, &[Trap(27)], ENDINGS, refusals::weaker_level),
+    attack("inputs below the workspace are visible", Levels, &[Trap(5)], ENDINGS, refusals::inputs_visible),
+];
+
+/// Entries of the threat list that have no attack here, and where they are dealt with.
+pub static ELSEWHERE: &[(Row, &str)] = &[
+    (Table(36), "egress proxy: no network in this engine yet"),
+    (
+        Trap(1),
+        "jail: the launcher asserts that it has one thread; spawns under load belong to the server's tests",
+    ),
+    (
+        Trap(4),
+        "jail: property test that mounts and Landlock rules come from the same list",
+    ),
+    (Trap(6), "packages: bytecode in each layer"),
+    (Trap(11), "conformance: memory limit per runtime"),
+    (Trap(12), "packages: layers are read-only"),
+    (Trap(16), "zygote"),
+    (Trap(17), "zygote"),
+    (Trap(20), "conformance: output arrives before the end"),
+    (Trap(22), "conformance: sources of the figures"),
+    (Trap(23), "engine-native: language table"),
+    (Trap(25), "zygote"),
+    (Trap(26), "engine-wasm: worker"),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_numbered_threat_is_covered_or_says_where_it_is() {
+        let covered = ATTACKS.iter().flat_map(|attack| attack.rows.iter().copied());
+        let numbered: BTreeSet<Row> = covered
+            .chain(ELSEWHERE.iter().map(|(row, _)| *row))
+            .filter(|row| !matches!(row, Untried(_)))
+            .collect();
+        let expected: BTreeSet<Row> = (1..=37).map(Table).chain((1..=27).map(Trap)).collect();
+        assert_eq!(numbered, expected);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let names: BTreeSet<&str> = ATTACKS.iter().map(|attack| attack.name).collect();
+        assert_eq!(names.len(), ATTACKS.len());
+    }
+}

@@ -1,0 +1,97 @@
+//! belljar itself is killed while guests run: nothing of them may stay.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::arena::running_as_root;
+use crate::processes::{self, Process};
+use crate::run::{Ending, Program, Running};
+use crate::stage::Stage;
+
+/// From the death of belljar or its launcher to the death of the last guest.
+const NOTICE: Duration = Duration::from_secs(2);
+
+/// In the arguments of the launcher's process.
+const LAUNCHER: &str = "__launcher";
+
+pub(super) fn server(stage: &Stage, program: Program) {
+    let (mut belljar, launcher) = start(stage, program);
+    belljar.kill();
+    let finished = belljar.finish();
+    assert_eq!(finished.signal, Some(9), "{finished:?}");
+    processes::assert_gone(stage.marker(), NOTICE);
+    assert_ends(&launcher);
+    sweep(stage, program);
+}
+
+pub(super) fn launcher(stage: &Stage, program: Program) {
+    let (belljar, launcher) = start(stage, program);
+    processes::kill(launcher.pid);
+    // belljar's own word on it, and not a wait for an answer that cannot come.
+    let finished = belljar.finish();
+    let stderr = String::from_utf8_lossy(&finished.stderr);
+    assert_eq!(
+        (finished.code, finished.stdout.len()),
+        (Some(125), 0),
+        "stderr: {stderr}"
+    );
+    assert!(stderr.starts_with("error: "), "stderr: {stderr}");
+    processes::assert_gone(stage.marker(), NOTICE);
+    sweep(stage, program);
+}
+
+pub(super) fn kernel_uid(stage: &Stage, program: Program) {
+    let (mut belljar, _) = start(stage, program);
+    let guests = guests(stage, belljar.pid());
+    belljar.kill();
+    belljar.finish();
+    processes::assert_gone(stage.marker(), NOTICE);
+    sweep(stage, program);
+    if running_as_root() {
+        let roots: Vec<&Process> = guests.iter().filter(|guest| guest.uids.contains(&0)).collect();
+        assert!(roots.is_empty(), "guests with kernel uid 0: {roots:#?}");
+    }
+}
+
+/// A run whose program and whose daemon both sleep, and the launcher behind it.
+fn start(stage: &Stage, program: Program) -> (Running, Process) {
+    let belljar = stage.run_mode(program, "daemon-until-timeout").start();
+    let end = Instant::now() + Duration::from_secs(10);
+    // The control: two processes of the guest's, seen from outside.
+    while guests(stage, belljar.pid()).len() < 2 {
+        assert!(
+            Instant::now() < end,
+            "the guest's two processes never appeared: {:#?}",
+            processes::marked(stage.marker())
+        );
+        thread::sleep(Duration::from_millis(5));
+    }
+    let launcher = processes::all()
+        .into_iter()
+        .find(|process| process.parent == belljar.pid() && process.arguments.contains(LAUNCHER));
+    (belljar, launcher.expect("belljar has a launcher among its children"))
+}
+
+/// What cannot be removed by the dead (cgroups, a scratch directory) is removed at the next start.
+fn sweep(stage: &Stage, program: Program) {
+    stage
+        .run_mode(program, "plain")
+        .outcome()
+        .assert_ended(Ending::completed(0));
+}
+
+fn guests(stage: &Stage, belljar: i32) -> Vec<Process> {
+    processes::marked(stage.marker())
+        .into_iter()
+        .filter(|process| process.pid != belljar)
+        .collect()
+}
+
+fn assert_ends(process: &Process) {
+    let end = Instant::now() + NOTICE;
+    let same = |found: &Process| found.arguments == process.arguments && found.state != 'Z';
+    while processes::find(process.pid).is_some_and(|found| same(&found)) {
+        assert!(Instant::now() < end, "{process:?} outlives belljar");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
