@@ -22,7 +22,7 @@ const MAX_CONTENTS: u64 = 64 << 20;
 /// What was found.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
-    pub(crate) files: Vec<OutputFile>,
+    pub(crate) found: Vec<OutputFile>,
     pub(crate) skipped: Vec<SkippedFile>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn collect(workspace: &OwnedFd, inputs: &[PlannedFile], wanted: Colle
     while let Some(directory) = pending.pop() {
         walk.directory(&directory, &mut pending);
     }
-    walk.collected.files.sort_by(|a, b| a.path.cmp(&b.path));
+    walk.collected.found.sort_by(|a, b| a.path.cmp(&b.path));
     walk.collected.skipped.sort_by(|a, b| a.path.cmp(&b.path));
     walk.collected
 }
@@ -87,7 +87,7 @@ impl Walk<'_> {
         if self.inputs.get(checked.as_str()).is_some_and(|given| given.len() as u64 == size && holds(&file, given)) {
             return;
         }
-        if self.collected.files.len() >= MAX_FILES {
+        if self.collected.found.len() >= MAX_FILES {
             return self.skip(path, SkipReason::TooMany);
         }
         let contents = match self.wanted {
@@ -101,7 +101,7 @@ impl Walk<'_> {
                 None => return self.skip(path, SkipReason::Unreadable),
             },
         };
-        self.collected.files.push(OutputFile { path: checked, size, contents });
+        self.collected.found.push(OutputFile { path: checked, size, contents });
     }
 
     fn skip(&mut self, path: &[u8], reason: SkipReason) {

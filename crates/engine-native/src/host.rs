@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jail::{AddressSpace, CgroupKind, Command, Holders, Proc, Purpose, Seen, Spec, Stdio, View, Walls};
-use sandbox::{Bytes, Enforcement, Isolation, Level, Limits, Requirement, Status};
+use sandbox::{Enforcement, Isolation, Level, Limits, Requirement, Status};
 
 use crate::error::NativeError;
 use crate::launcher::LauncherProcess;
@@ -115,7 +115,7 @@ async fn attempt(launcher: &LauncherProcess, view: &View, kind: &WallKind) -> Re
         )));
     }
     let spec = probe_spec(view, kind.walls());
-    let input = Input { contents: &[], stdin: &[], output: Bytes::kib(16) };
+    let input = Input::nothing();
     let finished = match run::run(launcher, &spec, input, &mut ()).await {
         Ok(finished) => finished,
         Err(NativeError::Jail(failure)) => return Err(Attempted::Failed(failure.to_string())),

@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use jail::{Layer, View};
 use sandbox::{
-    BoxFuture, Bytes, Engine, EngineError, EngineId, Evidence, Isolation, Language, Level, LiveOutput, Outcome, Package, Plan,
-    Refusal, Requirement, RuntimeInfo, Sandbox, Step, diagnose,
+    BoxFuture, Engine, EngineError, EngineId, Evidence, Isolation, Language, Level, LiveOutput, Outcome, Package, Plan,
+    PlannedFile, Refusal, Requirement, RuntimeInfo, Sandbox, Step, diagnose,
 };
 use tokio::sync::OnceCell;
 
@@ -91,6 +91,11 @@ impl NativeEngine {
         Ok(Self { shared: Arc::new(shared) })
     }
 
+    /// Whether this host has a tool for the language, whatever its isolation.
+    pub fn has_tool(&self, language: &Language) -> bool {
+        self.shared.tools.contains_key(language.id)
+    }
+
     /// What was found about this host.
     pub fn report(&self) -> &HostReport {
         &self.shared.report
@@ -154,17 +159,19 @@ impl Shared {
         let tool = self.tool(language)?;
         let mut recipe = recipe::for_plan(&plan, &tool.found, &self.view, self.walls()?)?;
         recipe.spec.without.clone_from(&self.without);
-        let input = Input { contents: &recipe.contents, stdin: plan.stdin(), output: plan.limits().output };
+        let mut given = plan.files().to_vec();
+        given.extend(PlannedFile::program(&plan));
+        let input = Input {
+            contents: &recipe.contents,
+            stdin: plan.stdin(),
+            output: plan.limits().output,
+            files: &given,
+            collect: plan.collect(),
+        };
         // The version is asked for beside the first run of a language, not before it.
         let (finished, runtime) = tokio::join!(run::run(&self.launcher, &recipe.spec, input, live), self.describe(language));
         let (finished, runtime) = (finished?, runtime?);
 
-        let collected = finished.workspace.map(|workspace| {
-            let mut inputs = plan.files().to_vec();
-            inputs.extend(sandbox::PlannedFile::program(&plan));
-            collect::collect(&workspace.directory, &inputs, plan.collect())
-        });
-        let collected = collected.unwrap_or_default();
         let compiling = tool.found.toolchain.compile.is_some() && finished.command == 0;
         let error = if finished.status.is_success() {
             None
@@ -182,8 +189,8 @@ impl Shared {
             stdout: finished.stdout,
             stderr: finished.stderr,
             error,
-            files: collected.files,
-            skipped_files: collected.skipped,
+            files: finished.files.found,
+            skipped_files: finished.files.skipped,
             engine: EngineId::Native,
             runtime,
             isolation: self.report.isolation.clone(),
@@ -203,7 +210,7 @@ impl Shared {
             return Ok(String::new());
         }
         let spec = recipe::for_version(tool, &self.view, self.walls()?);
-        let input = Input { contents: &[], stdin: &[], output: Bytes::kib(16) };
+        let input = Input::nothing();
         let finished = run::run(&self.launcher, &spec, input, &mut ()).await?;
         let answer = format!("{} {}", finished.stdout.text, finished.stderr.text);
         Ok(version_in(&answer).unwrap_or_default().to_owned())

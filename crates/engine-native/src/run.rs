@@ -5,14 +5,17 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use jail::{Ended, Exit, Limit, Monitor, Report, RunStdio, Spec, Walls};
+use jail::{Ended, Exit, Limit, Monitor, Report, RunStdio, Spec};
 use rustix::pipe::{PipeFlags, pipe_with};
-use sandbox::{Bytes, Capture, Captured, CpuSource, LimitKind, LiveOutput, MemorySource, Status, Stream, Usage};
+use sandbox::{
+    Bytes, Capture, Captured, Collect, CpuSource, LimitKind, LiveOutput, MemorySource, PlannedFile, Status, Stream, Usage,
+};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::sleep_until;
 
+use crate::collect::{Collected, collect};
 use crate::error::NativeError;
 use crate::launcher::LauncherProcess;
 
@@ -28,16 +31,9 @@ pub(crate) struct Finished {
     pub(crate) stdout: Captured,
     pub(crate) stderr: Captured,
     pub(crate) usage: Usage,
-    pub(crate) workspace: Option<Workspace>,
+    pub(crate) files: Collected,
     pub(crate) probed: Option<jail::Seen>,
     pub(crate) holders: Option<jail::Holders>,
-}
-
-/// A finished run's files. Under Landlock walls they are on the host until this is dropped.
-#[derive(Debug)]
-pub(crate) struct Workspace {
-    pub(crate) directory: OwnedFd,
-    _monitor: Option<AsyncFd<Monitor>>,
 }
 
 /// What is given to a run beside its spec.
@@ -45,6 +41,16 @@ pub(crate) struct Input<'a> {
     pub(crate) contents: &'a [&'a [u8]],
     pub(crate) stdin: &'a [u8],
     pub(crate) output: Bytes,
+    /// The files as they were given, and what to bring back of those that are found.
+    pub(crate) files: &'a [PlannedFile],
+    pub(crate) collect: Collect,
+}
+
+impl Input<'static> {
+    /// For programs of our own, which are asked a short question.
+    pub(crate) fn nothing() -> Self {
+        Self { contents: &[], stdin: &[], output: Bytes::kib(16), files: &[], collect: Collect::Names }
+    }
 }
 
 /// Runs the jail to its end. Dropping the future ends it.
@@ -61,10 +67,9 @@ pub(crate) async fn run(
     // Only the guest's side may hold these, or their end would never show.
     drop(stdio);
     let monitor = AsyncFd::new(monitor).map_err(NativeError::Reports)?;
-    let kept_until_read = matches!(spec.walls, Walls::Landlock { .. });
-    let mut attempt = Attempt { streams, reports: Reports::default(), stopped: false };
-    attempt.follow(&monitor, &input, deadline, kept_until_read, live).await?;
-    let Attempt { mut streams, reports, stopped } = attempt;
+    let mut attempt = Attempt { streams, reports: Reports::default(), files: Collected::default(), stopped: false };
+    attempt.follow(&monitor, &input, deadline, live).await?;
+    let Attempt { mut streams, reports, files, stopped } = attempt;
     streams.drain(live);
     if let Some(failure) = reports.failure {
         return Err(failure.into());
@@ -76,8 +81,8 @@ pub(crate) async fn run(
         command: reports.exit.map_or(0, |exit| exit.command),
         stdout: streams.stdout.capture.finish(),
         stderr: streams.stderr.capture.finish(),
-        usage: usage(started.elapsed(), &ended),
-        workspace: reports.workspace.map(|directory| Workspace { directory, _monitor: kept_until_read.then_some(monitor) }),
+        usage: usage(started.elapsed(), reports.exit, &ended),
+        files,
         probed: reports.probed,
         holders: reports.holders,
     })
@@ -86,6 +91,7 @@ pub(crate) async fn run(
 struct Attempt {
     streams: Streams,
     reports: Reports,
+    files: Collected,
     /// We ended it: its time was up.
     stopped: bool,
 }
@@ -97,7 +103,6 @@ impl Attempt {
         monitor: &AsyncFd<Monitor>,
         input: &Input<'_>,
         deadline: Instant,
-        until_exited: bool,
         live: &mut dyn LiveOutput,
     ) -> Result<(), NativeError> {
         let mut unsent = input.stdin;
@@ -108,10 +113,15 @@ impl Attempt {
             tokio::select! {
                 report = next_report(monitor) => {
                     let Some((report, descriptor)) = report.map_err(NativeError::Reports)? else { return Ok(()) };
-                    if self.reports.take(report, descriptor) == Progress::Over
-                        // Under Landlock walls the supervisor stays to guard the files; all its guests are gone.
-                        || (until_exited && self.reports.exit.is_some())
-                    {
+                    let is_exit = matches!(report, Report::Exited(_));
+                    let progress = self.reports.take(report, descriptor);
+                    // Behind namespaces the last guests end after the supervisor, elsewhere before it: read when they are gone.
+                    let all_gone = if monitor.get_ref().ends_with_its_supervisor() { progress == Progress::Over } else { is_exit };
+                    if all_gone && let Some(workspace) = self.reports.workspace.take() {
+                        self.files = collect(&workspace, input.files, input.collect);
+                        monitor.get_ref().release();
+                    }
+                    if progress == Progress::Over {
                         return Ok(());
                     }
                 }
@@ -285,13 +295,17 @@ fn judge(status: i32, out_of_memory: bool, out_of_time: bool) -> Status {
     }
 }
 
-fn usage(wall: Duration, ended: &Ended) -> Usage {
+/// The best figure that there is: a cgroup's, else the larger of what was waited for and what was seen.
+fn usage(wall: Duration, exit: Option<Exit>, ended: &Ended) -> Usage {
+    let seen = exit.map(|exit| exit.seen).unwrap_or_default();
     let (cpu_micros, cpu_source) = match ended.group.cpu_micros {
         Some(micros) => (micros, CpuSource::Cgroup),
+        None if seen.cpu_micros > ended.cpu_micros => (seen.cpu_micros, CpuSource::Procfs),
         None => (ended.cpu_micros, CpuSource::Rusage),
     };
     let (peak_memory, memory_source) = match ended.group.peak_bytes {
         Some(bytes) => (bytes, MemorySource::Cgroup),
+        None if seen.peak_bytes > ended.peak_bytes => (seen.peak_bytes, MemorySource::Procfs),
         None => (ended.peak_bytes, MemorySource::Rusage),
     };
     Usage { wall, cpu: Duration::from_micros(cpu_micros), cpu_source, peak_memory, memory_source }

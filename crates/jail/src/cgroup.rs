@@ -20,90 +20,88 @@ pub enum CgroupKind {
 }
 
 /// What this host gives, found once at start.
+///
+/// Of version 1 only the memory controller is used. A process joins each of its hierarchies by a move that waits for an RCU grace period,
+/// a good part of a run's start; `RLIMIT_NPROC`, counted per user namespace, and `/proc` do for the rest.
 #[derive(Debug)]
 pub(crate) struct Cgroups {
-    /// A directory of the unified hierarchy in which runs' groups can be made, with memory and pids turned on.
-    unified: Option<PathBuf>,
-    memory: Option<PathBuf>,
-    pids: Option<PathBuf>,
-    cpu: Option<PathBuf>,
+    base: Option<Base>,
     serial: u64,
 }
 
-/// The groups of one run. Removed when dropped, by when all its processes must be gone.
+/// Where runs' groups are made.
 #[derive(Debug)]
-pub(crate) struct RunGroup {
-    unified: Option<(PathBuf, OwnedFd)>,
-    memory: Option<PathBuf>,
-    pids: Option<PathBuf>,
-    cpu: Option<PathBuf>,
+enum Base {
+    /// A directory of the unified hierarchy, with memory and pids turned on for its children.
+    Unified(PathBuf),
+    /// A directory of the version 1 memory controller.
+    Memory(PathBuf),
+}
+
+/// The group of one run. Removed when dropped, by when all its processes must be gone.
+#[derive(Debug)]
+pub(crate) enum RunGroup {
+    None,
+    Unified { path: PathBuf, directory: OwnedFd },
+    Memory { path: PathBuf },
 }
 
 impl Cgroups {
-    /// Looks for groups that this process may make children in, by making one.
+    /// Looks for a group that this process may make children in, by making one.
     pub(crate) fn discover() -> Self {
         let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        if let Some(unified) = own_group(&membership, &mounts, None).and_then(|group| usable_unified(&group)) {
-            return Self { unified: Some(unified), memory: None, pids: None, cpu: None, serial: 0 };
-        }
-        let controller = |name| own_group(&membership, &mounts, Some(name)).and_then(|group| make_base(&group));
-        let memory = controller("memory");
-        // A hierarchy may be shared by controllers; one group serves both then.
-        Self { unified: None, memory, pids: controller("pids"), cpu: controller("cpuacct"), serial: 0 }
+        let unified = || Some(Base::Unified(usable_unified(&own_group(&membership, &mounts, None)?)?));
+        let memory = || Some(Base::Memory(make_base(&own_group(&membership, &mounts, Some("memory"))?)?));
+        Self { base: unified().or_else(memory), serial: 0 }
     }
 
     /// What will hold a run's limits.
     pub(crate) fn holders(&self) -> Holders {
-        let kind = |v1: &Option<PathBuf>| match (&self.unified, v1) {
-            (Some(_), _) => Some(CgroupKind::V2),
-            (None, Some(_)) => Some(CgroupKind::V1),
-            (None, None) => None,
-        };
-        Holders { memory: kind(&self.memory), processes: kind(&self.pids) }
+        match self.base {
+            Some(Base::Unified(_)) => Holders { memory: Some(CgroupKind::V2), processes: Some(CgroupKind::V2) },
+            Some(Base::Memory(_)) => Holders { memory: Some(CgroupKind::V1), processes: None },
+            None => Holders { memory: None, processes: None },
+        }
     }
 
-    /// Groups for one run, with its limits set.
+    /// A group for one run, with its limits set.
     pub(crate) fn make(&mut self, memory: u64, processes: u32) -> io::Result<RunGroup> {
         self.serial += 1;
         let name = format!("run-{}", self.serial);
-        let mut group = RunGroup { unified: None, memory: None, pids: None, cpu: None };
-        // Our own supervisor is one process of the group.
-        let processes = u64::from(processes) + 1;
-        if let Some(base) = &self.unified {
-            let path = make_group(base, &name)?;
-            let directory = rustix::fs::open(&path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-            group.unified = Some((path.clone(), directory));
-            set(&path, "memory.max", memory)?;
-            set(&path, "pids.max", processes)?;
-            // One process over the limit ends the run, instead of leaving half of it behind.
-            set(&path, "memory.oom.group", 1)?;
-            // Not there on kernels without swap accounting.
-            set(&path, "memory.swap.max", 0).ok();
-            return Ok(group);
+        match &self.base {
+            None => Ok(RunGroup::None),
+            Some(Base::Unified(base)) => {
+                let path = make_group(base, &name)?;
+                let directory = rustix::fs::open(&path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+                let group = RunGroup::Unified { path: path.clone(), directory };
+                set(&path, "memory.max", memory)?;
+                // Our own supervisor is one process of the group.
+                set(&path, "pids.max", u64::from(processes) + 1)?;
+                // One process over the limit ends the run, instead of leaving half of it behind.
+                set(&path, "memory.oom.group", 1)?;
+                // Not there on kernels without swap accounting.
+                set(&path, "memory.swap.max", 0).ok();
+                Ok(group)
+            }
+            Some(Base::Memory(base)) => {
+                let path = make_group(base, &name)?;
+                let group = RunGroup::Memory { path: path.clone() };
+                set(&path, "memory.limit_in_bytes", memory)?;
+                set(&path, "memory.memsw.limit_in_bytes", memory).ok();
+                Ok(group)
+            }
         }
-        if let Some(base) = &self.memory {
-            let path = make_group(base, &name)?;
-            group.memory = Some(path.clone());
-            set(&path, "memory.limit_in_bytes", memory)?;
-            set(&path, "memory.memsw.limit_in_bytes", memory).ok();
-        }
-        if let Some(base) = &self.pids {
-            let path = make_group(base, &name)?;
-            group.pids = Some(path.clone());
-            set(&path, "pids.max", processes)?;
-        }
-        if let Some(base) = &self.cpu {
-            group.cpu = Some(make_group(base, &name)?);
-        }
-        Ok(group)
     }
 }
 
 impl Drop for Cgroups {
     fn drop(&mut self) {
-        for base in [&self.unified, &self.memory, &self.pids, &self.cpu].into_iter().flatten() {
-            fs::remove_dir(base).ok();
+        match &self.base {
+            Some(Base::Unified(path) | Base::Memory(path)) => {
+                fs::remove_dir(path).ok();
+            }
+            None => {}
         }
     }
 }
@@ -111,42 +109,46 @@ impl Drop for Cgroups {
 impl RunGroup {
     /// The group to clone into, where the kernel can: joining later waits for a grace period.
     pub(crate) fn to_clone_into(&self) -> Option<BorrowedFd<'_>> {
-        self.unified.as_ref().map(|(_, directory)| directory.as_fd())
+        match self {
+            Self::Unified { directory, .. } => Some(directory.as_fd()),
+            Self::Memory { .. } | Self::None => None,
+        }
     }
 
-    /// Puts a process into the groups that cannot be cloned into.
+    /// Puts a process into a group that cannot be cloned into.
     pub(crate) fn join(&self, pid: i32) -> io::Result<()> {
-        for path in [&self.memory, &self.pids, &self.cpu].into_iter().flatten() {
-            set(path, "cgroup.procs", u64::from(pid.unsigned_abs()))?;
+        match self {
+            Self::Memory { path } => set(path, "cgroup.procs", u64::from(pid.unsigned_abs())),
+            Self::Unified { .. } | Self::None => Ok(()),
         }
-        Ok(())
     }
 
     /// What the run used, after its end.
     pub(crate) fn usage(&self) -> GroupUsage {
-        let mut used = GroupUsage::default();
-        if let Some((path, _)) = &self.unified {
-            used.cpu_micros = keyed(path, "cpu.stat", "usage_usec");
-            used.peak_bytes = number(path, "memory.peak");
-            used.oom_kills = keyed(path, "memory.events", "oom_kill").unwrap_or(0);
+        match self {
+            Self::None => GroupUsage::default(),
+            Self::Unified { path, .. } => GroupUsage {
+                cpu_micros: keyed(path, "cpu.stat", "usage_usec"),
+                peak_bytes: number(path, "memory.peak"),
+                oom_kills: keyed(path, "memory.events", "oom_kill").unwrap_or(0),
+            },
+            Self::Memory { path } => GroupUsage {
+                cpu_micros: None,
+                peak_bytes: number(path, "memory.max_usage_in_bytes"),
+                oom_kills: keyed(path, "memory.oom_control", "oom_kill").unwrap_or(0),
+            },
         }
-        if let Some(path) = &self.memory {
-            used.peak_bytes = number(path, "memory.max_usage_in_bytes");
-            used.oom_kills = keyed(path, "memory.oom_control", "oom_kill").unwrap_or(0);
-        }
-        if let Some(path) = &self.cpu {
-            used.cpu_micros = number(path, "cpuacct.usage").map(|nanoseconds| nanoseconds / 1000);
-        }
-        used
     }
 }
 
 impl Drop for RunGroup {
     fn drop(&mut self) {
-        let unified = self.unified.as_ref().map(|(path, _)| path);
-        for path in [unified, self.memory.as_ref(), self.pids.as_ref(), self.cpu.as_ref()].into_iter().flatten() {
+        match self {
             // A group with a dying process in it is busy; it is swept at the next start.
-            fs::remove_dir(path).ok();
+            Self::Unified { path, .. } | Self::Memory { path } => {
+                fs::remove_dir(path).ok();
+            }
+            Self::None => {}
         }
     }
 }

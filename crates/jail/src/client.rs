@@ -79,7 +79,12 @@ impl Monitor {
     /// The next report, with the workspace beside [`Report::Ready`]; `None` when nobody is left to report. `WouldBlock` when there is
     /// none yet.
     pub fn receive(&self) -> io::Result<Option<(Report, Option<OwnedFd>)>> {
-        let Some((report, mut descriptors)) = wire::receive::<Report>(&self.socket)? else { return Ok(None) };
+        let received = match wire::receive::<Report>(&self.socket) {
+            // A stop that crossed with the end of the run and was never read.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => None,
+            received => received?,
+        };
+        let Some((report, mut descriptors)) = received else { return Ok(None) };
         let descriptor = descriptors.pop();
         if let (Report::Started(_), Some(pidfd)) = (&report, &descriptor) {
             self.pidfd.set(pidfd.try_clone()?).ok();
@@ -98,6 +103,20 @@ impl Monitor {
             _ => {
                 wire::send(&self.socket, &Stop::Now, &[]).ok();
             }
+        }
+    }
+}
+
+impl Monitor {
+    /// Whether the kernel ends all guests with the supervisor. Elsewhere the supervisor has ended them when it reports its exit.
+    pub fn ends_with_its_supervisor(&self) -> bool {
+        self.init
+    }
+
+    /// After [`Report::Exited`]: the run's files have been read and can go. Behind namespaces they go by themselves.
+    pub fn release(&self) {
+        if !self.init {
+            wire::send(&self.socket, &Stop::Now, &[]).ok();
         }
     }
 }

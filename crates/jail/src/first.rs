@@ -20,7 +20,7 @@ use crate::spec::{Layer, Proc, Spec, Walls};
 use crate::supervisor::Supervisor;
 use crate::sys::{self, Groups};
 use crate::watchdog::{Scope, Watch, Watchdog};
-use crate::wire::{self, Report};
+use crate::wire::{self, Report, Stop};
 
 /// What it gets from the launcher that it was cloned from.
 pub(crate) struct Inheritance<'a> {
@@ -35,6 +35,15 @@ pub(crate) struct Inheritance<'a> {
     pub(crate) identity: Identity,
 }
 
+impl Inheritance<'_> {
+    /// Being cloned from the launcher, this process holds its descriptors: other runs' report sockets, the far end of the leash.
+    fn close_all_else(&self) -> Result<(), Failure> {
+        let Streams { stdin, stdout, stderr } = &self.streams;
+        let kept = [&self.packed, stdin, stdout, stderr, &self.report, &self.gate, self.leash].map(AsRawFd::as_raw_fd);
+        sys::close_all_but(&kept).at(Step::Supervise)
+    }
+}
+
 /// Whom the guest is outside.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Identity {
@@ -46,8 +55,9 @@ pub(crate) enum Identity {
 
 /// Never returns: what comes after is the launcher's code.
 pub(crate) fn main(inheritance: Inheritance<'_>) -> ! {
+    let closed = inheritance.close_all_else();
     let report = inheritance.report.try_clone();
-    let code = match prepare_and_supervise(inheritance) {
+    let code = match closed.and_then(|()| prepare_and_supervise(inheritance)) {
         Ok(()) => 0,
         Err(failure) => {
             // Nobody to tell when this fails; the server sees the end of its reports.
@@ -60,9 +70,6 @@ pub(crate) fn main(inheritance: Inheritance<'_>) -> ! {
 
 fn prepare_and_supervise(inheritance: Inheritance<'_>) -> Result<(), Failure> {
     let Inheritance { packed, streams, report, gate, leash, filters, memory, identity } = inheritance;
-    // Being cloned from the launcher, this process holds its descriptors: other runs' report sockets, the far end of the leash.
-    let kept = [&packed, &streams.stdin, &streams.stdout, &streams.stderr, &report, &gate, leash].map(AsRawFd::as_raw_fd);
-    sys::close_all_but(&kept).at(Step::Supervise)?;
     let mut byte = [0];
     if rustix::io::read(&gate, &mut byte).at(Step::Clone)? == 0 {
         // The launcher reports why.
@@ -113,7 +120,12 @@ impl Run<'_> {
         if !pid_namespace {
             set_child_subreaper(Some(rustix::process::getpid())).at(Step::Supervise)?;
         }
-        let watch_memory = self.memory == MemoryHolder::Watchdog && proc == Proc::Fresh;
+        let scope = if pid_namespace { Scope::Namespace } else { Scope::Descendants };
+        // Without a /proc there is nothing to look at.
+        let watch_memory = match (self.memory, proc) {
+            (MemoryHolder::Watchdog, Proc::Fresh) => Watch::On,
+            (MemoryHolder::Watchdog, Proc::Absent) | (MemoryHolder::Cgroup, _) => Watch::Off,
+        };
         wire::send(&self.report, &Report::Ready, &[workspace.as_fd()]).at(Step::Supervise)?;
         drop(workspace);
         Supervisor {
@@ -131,8 +143,8 @@ impl Run<'_> {
             streams: self.streams,
             report: self.report,
             leash: self.leash,
-            scope: if pid_namespace { Scope::Namespace } else { Scope::Descendants },
-            watchdog: Watchdog { memory: if watch_memory { Watch::On } else { Watch::Off }, scratch: None },
+            scope,
+            watchdog: Watchdog::new(scope, watch_memory, None),
         }
         .run()
     }
@@ -172,11 +184,11 @@ impl Run<'_> {
             report: self.report,
             leash: self.leash,
             scope: Scope::Descendants,
-            watchdog: Watchdog { memory: watch_memory, scratch: Some(scratch.root().to_owned()) },
+            watchdog: Watchdog::new(Scope::Descendants, watch_memory, Some(scratch.root().to_owned())),
         }
         .run()?;
-        // The scratch directory goes with the last of its users: the server, which reads results out of it, says when by hanging up.
-        wait_for_hang_up(&report);
+        // The server reads results out of the scratch directory, and says when it has.
+        wait_for_release(&report);
         drop(scratch);
         Ok(())
     }
@@ -214,8 +226,11 @@ fn tasks_of_this_user() -> u64 {
     mine.map(|entry| fs::read_dir(entry.path().join("task")).map_or(1, |tasks| tasks.count() as u64)).sum()
 }
 
-fn wait_for_hang_up(report: &OwnedFd) {
-    let mut events = [PollFd::from_borrowed_fd(report.as_fd(), PollFlags::RDHUP)];
-    // Interrupted or failed: then it is removed now, which costs the result its files and nothing else.
-    poll(&mut events, None).ok();
+/// Waits for a message, or for the server to be gone.
+fn wait_for_release(report: &OwnedFd) {
+    let mut events = [PollFd::from_borrowed_fd(report.as_fd(), PollFlags::IN | PollFlags::RDHUP)];
+    // Should this fail, the directory is removed now, which costs the result its files and nothing else.
+    rustix::io::retry_on_intr(|| poll(&mut events, None)).ok();
+    // A socket that is closed with a message in it is reset, and the server would not hear of the end.
+    wire::receive::<Stop>(report).ok();
 }

@@ -71,6 +71,10 @@ fn lock_down(lockdown: &Lockdown<'_>, command: &Command, streams: &Streams, repo
     connect(command.stdio, streams)?;
 
     if let Some(user) = lockdown.identity {
+        if spec.has(Layer::Capabilities) {
+            // While we are still root, which it takes.
+            empty_bounding_set()?;
+        }
         sys::assume_identity(user, user, sys::Groups::Clear).at(Step::AssumeIdentity)?;
     }
     if spec.has(Layer::Rlimits) {
@@ -152,15 +156,9 @@ fn set_rlimits(lockdown: &Lockdown<'_>, command: &Command) -> Result<(), Failure
     Ok(())
 }
 
-/// No capability in any set, and none to be had again. The bounding set first: emptying it takes a capability.
+/// No capability in any set, and none to be had again.
 pub(crate) fn drop_capabilities() -> Result<(), Failure> {
-    for capability in 0..64 {
-        // The kernel answers EINVAL past the last one it knows, which ends the list.
-        let Ok(present) = sys::in_bounding_set(capability) else { break };
-        if present {
-            sys::drop_from_bounding_set(capability).at_path(Step::Capabilities, format!("bounding set {capability}"))?;
-        }
-    }
+    empty_bounding_set()?;
     rustix::thread::clear_ambient_capability_set().at_path(Step::Capabilities, "ambient set")?;
     let none = rustix::thread::CapabilitySets {
         effective: CapabilitySet::empty(),
@@ -168,4 +166,21 @@ pub(crate) fn drop_capabilities() -> Result<(), Failure> {
         inheritable: CapabilitySet::empty(),
     };
     rustix::thread::set_capabilities(None, none).at(Step::Capabilities)
+}
+
+/// Comes before the other sets: emptying it takes a capability. An ordinary user without a user namespace does not have that one, and
+/// has none to lose: with no new privileges, nothing that is executed gains what this set would allow.
+fn empty_bounding_set() -> Result<(), Failure> {
+    let held = rustix::thread::capabilities(None).at(Step::Capabilities)?;
+    if held.permitted.is_empty() && rustix::thread::no_new_privs() == Ok(true) {
+        return Ok(());
+    }
+    for capability in 0..64 {
+        // The kernel answers EINVAL past the last one it knows, which ends the list.
+        let Ok(present) = sys::in_bounding_set(capability) else { break };
+        if present {
+            sys::drop_from_bounding_set(capability).at_path(Step::Capabilities, format!("bounding set {capability}"))?;
+        }
+    }
+    Ok(())
 }

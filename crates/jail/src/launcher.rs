@@ -57,7 +57,7 @@ struct Launcher {
     filters: Filters,
     runs: Vec<Run>,
     /// Every run's first process holds the other end of this pipe, and notices when nobody holds this one any more.
-    _leash: OwnedFd,
+    leash: Option<OwnedFd>,
     leash_end: OwnedFd,
 }
 
@@ -71,6 +71,8 @@ struct Run {
     pid: i32,
     pidfd: OwnedFd,
     user: u32,
+    /// Whether its first process takes all others with it.
+    is_init: bool,
     group: RunGroup,
     report: OwnedFd,
 }
@@ -92,7 +94,7 @@ impl Launcher {
                 landlock: seccomp::compile(Profile { sockets: Sockets::None, memfd })?,
             },
             runs: Vec::new(),
-            _leash: leash,
+            leash: Some(leash),
             leash_end,
         })
     }
@@ -181,7 +183,8 @@ impl Launcher {
                 return Err(failure);
             }
         };
-        let run = Run { pid, pidfd, user, group, report };
+        let is_init = flags(order.namespaces) & CLONE_NEWPID != 0;
+        let run = Run { pid, pidfd, user, is_init, group, report };
         let released = self.place(&run, order, group_id).and_then(|()| {
             wire::send(to_server, &Report::Started(self.cgroups.holders()), &[run.pidfd.as_fd()]).at(Step::Clone)?;
             rustix::io::write(&gate, b"!").at(Step::Clone)
@@ -249,9 +252,14 @@ impl Launcher {
         }
     }
 
+    /// Ends every run and waits until nothing of them is left.
     fn end_all(&mut self) {
+        // Supervisors without a pid namespace see this, end their guests and remove their files.
+        self.leash = None;
         for run in self.runs.drain(..) {
-            pidfd_send_signal(&run.pidfd, Signal::KILL).ok();
+            if run.is_init {
+                pidfd_send_signal(&run.pidfd, Signal::KILL).ok();
+            }
             sys::reap(run.pid).ok();
         }
         self.kill_orphans();
@@ -269,6 +277,8 @@ fn is_child(pid: i32) -> bool {
     parent == Some(std::process::id())
 }
 
+const CLONE_NEWPID: u64 = 0x2000_0000;
+
 fn flags(namespaces: Namespaces) -> u64 {
     let (pid, network) = match namespaces {
         Namespaces::All => (true, true),
@@ -276,11 +286,8 @@ fn flags(namespaces: Namespaces) -> u64 {
         Namespaces::None => return 0,
     };
     let mut flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
-    if pid {
-        flags |= libc::CLONE_NEWPID;
-    }
     if network {
         flags |= libc::CLONE_NEWNET;
     }
-    u64::from(flags.unsigned_abs())
+    u64::from(flags.unsigned_abs()) | if pid { CLONE_NEWPID } else { 0 }
 }

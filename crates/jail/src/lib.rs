@@ -34,7 +34,7 @@ pub use probe::{Seen, SeenLayer};
 pub use scratch::sweep_scratch;
 pub use spec::{AddressSpace, Command, File, Layer, Limits, Places, Proc, Purpose, Spec, Stdio, Walls};
 pub use view::View;
-pub use wire::{Ended, Exit, GroupUsage, Holders, Limit, Report};
+pub use wire::{Ended, Exit, GroupUsage, Holders, Limit, Report, SeenUsage};
 
 /// The host name that a guest sees.
 pub(crate) const HOSTNAME: &str = "belljar";

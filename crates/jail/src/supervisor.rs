@@ -15,7 +15,7 @@ use crate::guest::{self, Lockdown, Streams};
 use crate::spec::Command;
 use crate::sys::{self, Cloned};
 use crate::watchdog::{Scope, Watchdog};
-use crate::wire::{self, Exit, Limit, Report};
+use crate::wire::{self, Exit, Limit, Report, SeenUsage, Stop};
 
 /// How often the limits are looked at. What a guest can take beyond a limit is what it can take in this time.
 const WATCH_INTERVAL: Duration = Duration::from_millis(20);
@@ -46,6 +46,7 @@ impl Supervisor<'_> {
     pub(crate) fn run(mut self) -> Result<(), Failure> {
         let signals = sys::child_signals().at(Step::Supervise)?;
         let exit = self.run_commands(&signals)?;
+        let exit = Exit { seen: self.watchdog.usage(), ..exit };
         if self.scope == Scope::Descendants {
             self.kill_descendants();
         }
@@ -57,7 +58,7 @@ impl Supervisor<'_> {
     fn run_commands(&mut self, signals: &OwnedFd) -> Result<Exit, Failure> {
         let commands = &self.lockdown.spec.commands;
         let deadline = Instant::now() + Duration::from_millis(self.lockdown.spec.limits.wall_millis);
-        let mut exit = Exit { command: 0, status: 0, limit: None };
+        let mut exit = Exit { command: 0, status: 0, limit: None, seen: SeenUsage::default() };
         for (index, command) in (0u32..).zip(commands) {
             exit.command = index;
             let pid = self.start(command)?;
@@ -96,7 +97,7 @@ impl Supervisor<'_> {
             }
             let now = Instant::now();
             if now >= next_look {
-                if let Some(limit) = self.watchdog.look(self.scope, &self.lockdown.spec.limits) {
+                if let Some(limit) = self.watchdog.look(&self.lockdown.spec.limits) {
                     return Ok(End::Limit(limit));
                 }
                 next_look = now + WATCH_INTERVAL;
@@ -118,6 +119,8 @@ impl Supervisor<'_> {
             }
             let [child, leash, report] = &events;
             if !leash.revents().is_empty() || !report.revents().is_empty() {
+                // Taken off the socket, so that the next message is seen as one.
+                wire::receive::<Stop>(&self.report).ok();
                 return Ok(End::Stopped);
             }
             if child.revents().contains(PollFlags::IN) {

@@ -207,8 +207,9 @@ pub(crate) fn child_signals() -> io::Result<OwnedFd> {
 
 /// No signal blocked, every one at its default: what an executed program expects to inherit.
 pub(crate) fn reset_signals() -> io::Result<()> {
-    for signal in 1..=64 {
-        // SAFETY: SIG_DFL is no function to be called. KILL, STOP and libc's own two signals answer EINVAL, which changes nothing.
+    // Handlers go with the exec; what is ignored (SIGPIPE by Rust, anything by whoever started the server) would stay.
+    for signal in 1..32 {
+        // SAFETY: SIG_DFL is no function to be called. KILL and STOP answer EINVAL, which changes nothing.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     // SAFETY: a sigset_t is plain integers; sigemptyset makes it a valid empty set.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::scratch;
 use crate::spec::Limits;
 use crate::sys;
-use crate::wire::Limit;
+use crate::wire::{Limit, SeenUsage};
 
 /// Which processes are the run's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,12 +48,14 @@ fn children_of(process: &Path) -> Vec<i32> {
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
 }
 
-/// What is watched.
+/// What is watched, and what was seen.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
-    pub(crate) memory: Watch,
+    scope: Scope,
+    memory: Watch,
     /// The scratch directory, where the run's disk limit is not a file system's size.
-    pub(crate) scratch: Option<PathBuf>,
+    scratch: Option<PathBuf>,
+    seen: SeenUsage,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,12 +65,14 @@ pub(crate) enum Watch {
 }
 
 impl Watchdog {
+    pub(crate) fn new(scope: Scope, memory: Watch, scratch: Option<PathBuf>) -> Self {
+        Self { scope, memory, scratch, seen: SeenUsage::default() }
+    }
+
     /// The limit that is passed now, if one is.
-    pub(crate) fn look(&self, scope: Scope, limits: &Limits) -> Option<Limit> {
-        let processes = scope.processes();
-        // Processes that ended are in our own children's account, live ones in theirs.
-        let live: u64 = processes.iter().map(|pid| cpu_millis(*pid)).sum();
-        if sys::children_usage().cpu_micros / 1000 + live > limits.cpu_millis {
+    pub(crate) fn look(&mut self, limits: &Limits) -> Option<Limit> {
+        let processes = self.update();
+        if self.seen.cpu_micros / 1000 > limits.cpu_millis {
             return Some(Limit::Cpu);
         }
         if self.memory == Watch::On && uses_more_than(&processes, limits.memory) {
@@ -77,16 +81,31 @@ impl Watchdog {
         let scratch = self.scratch.as_deref()?;
         scratch::exceeds(scratch, limits.disk, limits.files).then_some(Limit::Disk)
     }
+
+    /// What was seen up to now.
+    pub(crate) fn usage(&mut self) -> SeenUsage {
+        self.update();
+        self.seen
+    }
+
+    fn update(&mut self) -> Vec<i32> {
+        let processes = self.scope.processes();
+        // Processes that ended are in our own children's account, live ones in theirs.
+        let live: u64 = processes.iter().map(|pid| cpu_micros(*pid)).sum();
+        self.seen.cpu_micros = sys::children_usage().cpu_micros + live;
+        self.seen.peak_bytes = self.seen.peak_bytes.max(processes.iter().map(|pid| resident(*pid)).sum());
+        processes
+    }
 }
 
 /// CPU time of a process and of the children it has reaped.
-fn cpu_millis(pid: i32) -> u64 {
+fn cpu_micros(pid: i32) -> u64 {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return 0 };
     // The name in parentheses is the guest's to choose, parentheses and spaces included; what follows the last one is the kernel's.
     let Some((_, fields)) = stat.rsplit_once(')') else { return 0 };
     // utime, stime, cutime, cstime: fields 14 to 17, counted from the pid as field 1; the state after the name is field 3.
     let ticks: u64 = fields.split_whitespace().skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum();
-    ticks.saturating_mul(1000) / rustix::param::clock_ticks_per_second().max(1)
+    ticks.saturating_mul(1_000_000) / rustix::param::clock_ticks_per_second().max(1)
 }
 
 /// Whether the processes' memory together is above `limit`. Resident sizes count shared pages once per process, so they can only be too

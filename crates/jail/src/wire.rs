@@ -80,6 +80,17 @@ pub struct Exit {
     pub status: i32,
     /// The limit that the supervisor ended it for.
     pub limit: Option<Limit>,
+    /// What the supervisor saw in `/proc`: all processes, those included that are about to be killed with the run.
+    pub seen: SeenUsage,
+}
+
+/// Figures from `/proc`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenUsage {
+    /// CPU time of all processes, in microseconds.
+    pub cpu_micros: u64,
+    /// The most memory of all processes together at any look, in bytes. Pages that processes share count for each.
+    pub peak_bytes: u64,
 }
 
 /// A limit that the supervisor watches.
@@ -98,8 +109,7 @@ pub enum Limit {
 /// What the run used, as the launcher learns at its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// CPU time of all processes, in microseconds: those that were killed with their pid namespace are reaped by its init, on its
-    /// way out, and counted.
+    /// CPU time of all processes that were waited for, in microseconds. Those that the kernel killed with their pid namespace were not.
     pub cpu_micros: u64,
     /// The largest process, in bytes.
     pub peak_bytes: u64,
@@ -118,7 +128,7 @@ pub struct GroupUsage {
     pub oom_kills: u64,
 }
 
-/// Asks a run's supervisor to end everything and report.
+/// Asks a run's supervisor to end everything and report, and after its report to remove what the run left.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum Stop {
     Now,

@@ -128,11 +128,13 @@ impl<'a> From<&'a Outcome> for RunResult<'a> {
                 cpu_source: match outcome.usage.cpu_source {
                     CpuSource::Cgroup => "cgroup",
                     CpuSource::Rusage => "rusage",
+                    CpuSource::Procfs => "procfs",
                 },
                 peak_memory_bytes: outcome.usage.peak_memory,
                 memory_source: match outcome.usage.memory_source {
                     MemorySource::Cgroup => "cgroup",
                     MemorySource::Rusage => "rusage",
+                    MemorySource::Procfs => "procfs",
                 },
             },
         }

@@ -5,6 +5,7 @@
 //! linear, over windows of fixed size.
 
 mod compiler;
+mod data;
 mod functional;
 mod javascript;
 mod lisp;
@@ -14,8 +15,11 @@ mod python;
 mod ruby;
 mod script;
 mod shell;
+mod systems;
+#[cfg(test)]
+mod tests;
 mod text;
-mod tool;
+mod typescript;
 
 use std::borrow::Cow;
 
@@ -151,61 +155,64 @@ const UNKNOWN: Dialect = Dialect::compiled(&[], compiler::diagnostic, compiler::
 
 const DIALECTS: &[Dialect] = &[
     Dialect::interpreted(&["python"], python::traceback),
-    Dialect::compiled(&["javascript", "typescript"], javascript::compile, javascript::uncaught),
+    Dialect::compiled(&["javascript", "typescript"], typescript::compile, javascript::uncaught),
     Dialect::compiled(&["coffeescript"], compiler::diagnostic, javascript::coffee),
-    Dialect::compiled(&["c", "cpp", "objective-c"], compiler::diagnostic, native::c),
+    Dialect::interpreted(&["bash", "sh"], shell::shell),
+    Dialect::interpreted(&["powershell"], shell::powershell),
+    Dialect::interpreted(&["awk"], shell::awk),
+    Dialect::compiled(&["c", "cpp"], compiler::diagnostic, native::c),
     Dialect::compiled(&["rust"], native::rustc, native::rust),
     Dialect::compiled(&["go"], compiler::diagnostic, native::go),
-    Dialect::compiled(&["d"], compiler::diagnostic, native::d),
-    Dialect::compiled(&["nim"], compiler::diagnostic, native::nim),
-    Dialect::compiled(&["crystal"], compiler::place_then_error, native::crystal),
-    Dialect::compiled(&["fortran"], compiler::place_then_error, native::fortran),
-    Dialect::compiled(&["pascal"], compiler::diagnostic, native::pascal),
+    Dialect::compiled(&["zig"], compiler::diagnostic, native::zig),
+    Dialect::compiled(&["swift"], compiler::diagnostic, native::swift),
+    Dialect::compiled(&["d"], compiler::diagnostic, systems::d),
+    Dialect::compiled(&["nim"], compiler::diagnostic, systems::nim),
+    Dialect::compiled(&["pascal"], compiler::diagnostic, systems::pascal),
+    Dialect::compiled(&["crystal"], compiler::place_then_error, systems::crystal),
+    Dialect::compiled(&["fortran"], compiler::place_then_error, systems::fortran),
     Dialect::compiled(&["java", "kotlin", "scala"], compiler::diagnostic, managed::jvm),
     Dialect::interpreted(&["groovy"], managed::groovy),
     Dialect::interpreted(&["clojure"], managed::clojure),
     Dialect::compiled(&["csharp"], compiler::diagnostic, managed::dotnet),
+    Dialect::compiled(&["dart"], compiler::diagnostic, managed::dart),
     Dialect::compiled(&["haskell"], compiler::diagnostic, functional::haskell),
     Dialect::compiled(&["ocaml"], compiler::place_then_error, functional::ocaml),
-    Dialect::compiled(&["sml"], compiler::diagnostic, functional::poly).on_either(),
     Dialect::interpreted(&["elixir"], functional::elixir),
-    Dialect::compiled(&["erlang"], compiler::diagnostic, functional::erlang),
-    Dialect::interpreted(&["prolog"], functional::prolog),
+    Dialect::compiled(&["erlang"], compiler::diagnostic, functional::erlang).on_either(),
     Dialect::interpreted(&["racket"], lisp::racket),
-    Dialect::interpreted(&["scheme", "guile", "chicken"], lisp::scheme),
-    Dialect::interpreted(&["lisp", "commonlisp", "common-lisp"], lisp::sbcl),
+    Dialect::interpreted(&["scheme"], lisp::scheme),
+    Dialect::interpreted(&["lisp"], lisp::common_lisp),
     Dialect::interpreted(&["ruby"], ruby::traceback),
     Dialect::interpreted(&["php"], script::php).on_either(),
     Dialect::interpreted(&["perl"], script::perl),
-    Dialect::interpreted(&["raku", "perl6"], script::raku),
+    Dialect::interpreted(&["raku"], script::raku),
     Dialect::interpreted(&["lua"], script::lua),
     Dialect::interpreted(&["tcl"], script::tcl),
-    Dialect::interpreted(&["bash", "sh", "shell", "dash"], shell::shell),
-    Dialect::interpreted(&["awk", "gawk", "mawk"], shell::awk),
-    Dialect::interpreted(&["r"], tool::r),
-    Dialect::interpreted(&["octave"], tool::octave),
-    Dialect::interpreted(&["sql", "sqlite"], tool::sqlite),
-    Dialect::interpreted(&["sass", "scss"], tool::sass),
+    Dialect::interpreted(&["r"], data::r),
+    Dialect::interpreted(&["julia"], data::julia),
+    Dialect::interpreted(&["octave"], data::octave),
+    Dialect::interpreted(&["sql"], data::sqlite),
+    Dialect::interpreted(&["sass", "scss"], data::sass),
 ];
 
+/// The finding within its bounds.
 fn finish(finding: Option<Finding<'_>>) -> Option<GuestError> {
     let finding = finding?;
-    let kind = Some(text::one_line(&finding.kind, KIND_BYTES))
-        .filter(|kind| !kind.is_empty())
-        .unwrap_or_else(|| "Error".to_owned());
-    let hint = RUNS_OUT_OF_MEMORY
-        .contains(&kind.as_str())
-        .then(|| MEMORY_HINT.to_owned());
+    let kind = text::one_line(&finding.kind, KIND_BYTES);
+    let kind = if kind.is_empty() { "Error".to_owned() } else { kind };
+    // A colon at the end announces lines that are not taken along.
+    let message = text::one_line(finding.message.trim_end().trim_end_matches(':'), MESSAGE_BYTES);
+    let hint = OUT_OF_MEMORY.contains(&kind.as_str()).then(|| MEMORY_HINT.to_owned());
     Some(GuestError {
-        message: text::one_line(&finding.message, MESSAGE_BYTES),
-        line: finding.line,
         kind,
+        message,
+        line: finding.line,
         hint,
     })
 }
 
 /// What runtimes call it when an allocation within the limit fails.
-const RUNS_OUT_OF_MEMORY: &[&str] = &[
+const OUT_OF_MEMORY: &[&str] = &[
     "MemoryError",
     "NoMemoryError",
     "OutOfMemory",
@@ -214,259 +221,3 @@ const RUNS_OUT_OF_MEMORY: &[&str] = &[
 ];
 
 const MEMORY_HINT: &str = "the program ran out of memory: ask for more with `memory_mb`, or use less";
-
-#[cfg(test)]
-mod testing {
-    use super::{Evidence, Step, diagnose};
-    use crate::GuestError;
-
-    /// One language's tools, for tables of what they printed and what is read from it.
-    pub(super) struct Tool {
-        pub(super) language: &'static str,
-        pub(super) source: &'static str,
-    }
-
-    impl Tool {
-        #[track_caller]
-        pub(super) fn compile(&self, stderr: &str, expected: Option<GuestError>) {
-            self.check(Step::Compile, stderr, "", expected);
-        }
-
-        #[track_caller]
-        pub(super) fn run(&self, stderr: &str, expected: Option<GuestError>) {
-            self.check(Step::Run, stderr, "", expected);
-        }
-
-        #[track_caller]
-        pub(super) fn check(&self, step: Step, stderr: &str, stdout: &str, expected: Option<GuestError>) {
-            let Self { language, source } = *self;
-            assert_eq!(
-                diagnose(&Evidence {
-                    language,
-                    step,
-                    stderr,
-                    stdout,
-                    source
-                }),
-                expected
-            );
-        }
-    }
-
-    /// An error without a hint; line 0 stands for none.
-    pub(super) fn found(kind: &str, message: &str, line: u32) -> Option<GuestError> {
-        Some(GuestError {
-            kind: kind.to_owned(),
-            message: message.to_owned(),
-            line: (line > 0).then_some(line),
-            hint: None,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::testing::{Tool, found};
-    use super::*;
-
-    #[test]
-    fn unknown_languages_are_read_for_located_messages() {
-        let zig = Tool {
-            language: "zig",
-            source: "main.zig",
-        };
-        zig.compile(
-            "/box/main.zig:3:5: error: expected ';'\n",
-            found("CompileError", "expected ';'", 3),
-        );
-        zig.compile(
-            "main.zig:3: note: here\nmain.zig:4: stray brace\n",
-            found("CompileError", "stray brace", 4),
-        );
-        zig.run(
-            "noise\nmain.zig:7:1: warning: unused\nmain.zig:9: error: bad\n",
-            found("Error", "bad", 9),
-        );
-        zig.run("noise: at 3\n", None);
-    }
-
-    #[test]
-    fn memory_errors_carry_a_hint() {
-        let evidence = Evidence {
-            language: "python",
-            step: Step::Run,
-            stderr: "Traceback (most recent call last):\n  File \"/box/main.py\", line 1, in <module>\n    x = bytearray(10**15)\nMemoryError\n",
-            stdout: "",
-            source: "main.py",
-        };
-        let expected = GuestError {
-            kind: "MemoryError".to_owned(),
-            message: String::new(),
-            line: Some(1),
-            hint: Some("the program ran out of memory: ask for more with `memory_mb`, or use less".to_owned()),
-        };
-        assert_eq!(diagnose(&evidence), Some(expected));
-    }
-
-    #[test]
-    fn messages_are_capped_on_a_character_and_lose_control_characters() {
-        let python = Tool {
-            language: "python",
-            source: "main.py",
-        };
-        let head = "Traceback (most recent call last):\n  File \"/box/main.py\", line 1, in <module>\nValueError: ";
-        python.run(
-            &format!("{head}a\x07\x1b[31mb\x1b[0m\tc\u{85}d\n"),
-            found("ValueError", "ab cd", 1),
-        );
-        python.run(
-            &format!("{head}{}\n", "é".repeat(3_000)),
-            found("ValueError", &"é".repeat(1_000), 1),
-        );
-        python.run(
-            &format!("{head}x{}\n", "é".repeat(3_000)),
-            found("ValueError", &format!("x{}", "é".repeat(999)), 1),
-        );
-    }
-
-    #[test]
-    fn a_run_is_read_from_its_end_and_a_compiler_from_its_start() {
-        let noise = "noise é\n".repeat(100_000);
-        let python = Tool {
-            language: "python",
-            source: "main.py",
-        };
-        let traceback =
-            "Traceback (most recent call last):\n  File \"/box/main.py\", line 1, in <module>\nKeyError: 'k'\n";
-        python.run(&format!("{noise}{traceback}"), found("KeyError", "'k'", 1));
-        python.run(&format!("{traceback}{noise}"), None);
-        let c = Tool {
-            language: "c",
-            source: "main.c",
-        };
-        c.compile(
-            &format!("main.c:2:1: error: first\n{noise}"),
-            found("CompileError", "first", 2),
-        );
-        c.compile(&format!("{noise}main.c:2:1: error: first\n"), None);
-    }
-
-    /// Pieces that the parsers look for, so that arbitrary text reaches past their first test.
-    const PIECES: &[&str] = &[
-        "\n",
-        "\n\n",
-        " ",
-        "  ",
-        "    ",
-        "\t",
-        ":",
-        ": ",
-        "(",
-        ")",
-        "\"",
-        "'",
-        "^",
-        "@",
-        "|",
-        "-",
-        "1",
-        "23",
-        "99999999999",
-        "é",
-        "\u{1b}[31m",
-        "\u{0}",
-        "main.x",
-        "/box/main.x",
-        "./main.x",
-        "file:///box/main.x",
-        "/usr/lib/main.x",
-        "Traceback (most recent call last):",
-        "  File \"",
-        "  | ",
-        "  + ",
-        "Error: ",
-        "error: ",
-        "ERROR: ",
-        "error[E0308]: ",
-        " --> ",
-        "Uncaught ",
-        "Node.js v20",
-        "    at ",
-        "\tat ",
-        "\tfrom ",
-        "in `",
-        "in '",
-        "Caused by: ",
-        "Exception in thread \"",
-        "Caught: ",
-        "Unhandled ",
-        " in thread ",
-        ">:",
-        "panic: ",
-        "goroutine ",
-        "panicked at ",
-        "thread '",
-        "terminate called ",
-        "what():  ",
-        "Assertion `",
-        "' failed.",
-        "Fortran runtime error: ",
-        "stack traceback:",
-        "lua: ",
-        "PHP Fatal error:  ",
-        "thrown in ",
-        "Next ",
-        " on line ",
-        " line ",
-        "  in block <unit> at ",
-        "===SORRY!===",
-        "while executing",
-        "Execution halted",
-        "error: called from",
-        "near line ",
-        "In procedure ",
-        "Call history:",
-        "context...:",
-        "** (",
-        "escript: exception ",
-        "Exception: ",
-        "Fatal error: exception ",
-        "CallStack (from HasCallStack):",
-        "program: ",
-        "required from here",
-        "undefined reference to ",
-    ];
-
-    fn output() -> impl Strategy<Value = String> {
-        let piece = prop_oneof![4 => proptest::sample::select(PIECES).prop_map(str::to_owned), 1 => any::<String>()];
-        proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
-    }
-
-    fn language() -> impl Strategy<Value = String> {
-        let known: Vec<&str> = DIALECTS.iter().flat_map(|dialect| dialect.languages).copied().collect();
-        prop_oneof![9 => proptest::sample::select(known).prop_map(str::to_owned), 1 => any::<String>()]
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { cases: 1_024, failure_persistence: None, ..ProptestConfig::default() })]
-
-        #[test]
-        fn any_output_gives_a_bounded_answer(
-            language in language(),
-            step in prop_oneof![Just(Step::Compile), Just(Step::Run)],
-            stderr in output(),
-            stdout in output(),
-            source in prop_oneof![9 => Just("main.x".to_owned()), 1 => any::<String>()],
-        ) {
-            let evidence = Evidence { language: &language, step, stderr: &stderr, stdout: &stdout, source: &source };
-            if let Some(error) = diagnose(&evidence) {
-                prop_assert!(!error.kind.is_empty() && error.kind.len() <= KIND_BYTES);
-                prop_assert!(error.message.len() <= MESSAGE_BYTES);
-                prop_assert!(!error.kind.contains(char::is_control) && !error.message.contains(char::is_control));
-                prop_assert_ne!(error.line, Some(0));
-            }
-        }
-    }
-}

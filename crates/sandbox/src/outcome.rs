@@ -139,8 +139,10 @@ pub struct Usage {
 pub enum CpuSource {
     /// A cgroup: all processes.
     Cgroup,
-    /// `getrusage` of the run's reaper: processes that were killed with the run are missing.
+    /// `getrusage` of the run's reaper: all processes, as they ended by themselves.
     Rusage,
+    /// `/proc`, looked at just before the run was ended: all processes, to a hundredth of a second.
+    Procfs,
 }
 
 /// Where the memory figure comes from.
@@ -150,6 +152,8 @@ pub enum MemorySource {
     Cgroup,
     /// `getrusage` of the run's reaper: the largest single process.
     Rusage,
+    /// `/proc`, looked at every few milliseconds: all processes together, pages that they share counted for each.
+    Procfs,
 }
 
 /// The name of a signal on Linux (`SIGSEGV`), or `SIG` and its number.

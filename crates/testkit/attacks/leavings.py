@@ -106,20 +106,22 @@ def archive():
 
 
 def deep():
-    """REST: how deep. A chain of directories, a file at the bottom."""
+    """REST: how deep, and after how many seconds to stop trying. A chain of directories."""
     depth = 0
+    end = time.monotonic() + float(REST[1])
     try:
-        for depth in range(int(REST[0])):
+        while depth < int(REST[0]) and time.monotonic() < end:
             os.mkdir("d")
             os.chdir("d")
+            depth += 1
     except OSError as error:
         print("stopped:", error.strerror)
-    print("depth", depth + 1)
+    print("depth", depth)
 
 
 def many():
     """More files than anyone wants listed, and wide directories."""
-    for number in range(4000):
+    for number in range(2500):
         put(f"file-{number:05}", b"")
 
 

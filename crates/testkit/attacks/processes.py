@@ -4,12 +4,13 @@ import resource
 import select
 
 VICTIM = HOST["victim"]
+SECRET = HOST["secret_backwards"][::-1].encode()
 
 
 def contents(path):
     with open(path, "rb") as file:
         data = file.read()
-    return f"readable, secret {'found' if HOST['secret'].encode() in data else 'absent'}"
+    return f"readable, secret {'found' if SECRET in data else 'absent'}"
 
 
 def memory(pid):
@@ -26,7 +27,7 @@ def memory(pid):
             except OSError:
                 continue  # [vvar] and guard pages are mapped but not readable
             size += len(data)
-            found |= HOST["secret"].encode() in data
+            found |= SECRET in data
     if not size:
         raise Blocked("nothing readable")
     return f"readable, secret {'found' if found else 'absent'}"
@@ -181,7 +182,7 @@ def inherited_descriptors():
 
 @probe("secret-in-environment")
 def secret_in_environment():
-    found = [name for name, value in os.environ.items() if HOST["secret"] in value or name.startswith("BELLJAR")]
+    found = [name for name, value in os.environ.items() if SECRET.decode() in value or name.startswith("BELLJAR")]
     if not found:
         raise Blocked("absent")
     return found

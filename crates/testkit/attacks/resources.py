@@ -168,8 +168,7 @@ def blinded_memory():
 
 def disk():
     """Fills every writable place, one file each and round again, until each refuses."""
-    places = {os.getcwd(), "/tmp", "/var/tmp", "/dev/shm", os.environ.get("TMPDIR", "/tmp")}
-    places = sorted(place for place in places if os.access(place, os.W_OK))
+    places = sorted({os.getcwd(), "/tmp", "/var/tmp", "/dev/shm", os.environ.get("TMPDIR", "/tmp")})
     written = 0
     refusals = set()
     block = b"x" * MIB
@@ -180,8 +179,9 @@ def disk():
                     for _ in range(1 if CONTROL else 16):
                         written += file.write(block)
             except OSError as error:
-                refusals.add(name_of(error))
                 places.remove(place)
+                if error.errno not in (errno.EACCES, errno.EROFS, errno.ENOENT):  # else it never was a writable place
+                    refusals.add(name_of(error))
     print(f"wrote {written} bytes refused {'+'.join(sorted(refusals)) or 'none'}")
 
 

@@ -255,10 +255,13 @@ pub static ATTACKS: &[Attack] = &[
 
     attack("server killed", Deaths, &[Untried("kill -9 of the server")], ENDINGS, deaths::server),
     attack("launcher killed", Deaths, &[Untried("kill -9 of the launcher")], ENDINGS, deaths::launcher),
+    attack("interrupted at a terminal", Deaths, &[Untried("signals to belljar")], ENDINGS, deaths::interrupted),
+    attack("terminated", Deaths, &[Untried("signals to belljar")], ENDINGS, deaths::terminated),
     attack("never kernel uid 0", Deaths, &[Table(22), Trap(3)], ENDINGS, deaths::kernel_uid),
 
     attack("doctor tells the level that runs get", Levels, &[Trap(7), Trap(8), Trap(27)], ENDINGS, refusals::doctor),
     attack("a weaker level is refused unless accepted", Levels, &[Trap(27)], ENDINGS, refusals::weaker_level),
+    attack("scratch directory planted by another", Levels, &[Untried("planted directories")], ENDINGS, refusals::planted_scratch),
     attack("inputs below the workspace are visible", Levels, &[Trap(5)], ENDINGS, refusals::inputs_visible),
 ];
 

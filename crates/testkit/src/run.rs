@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Read;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -77,9 +77,20 @@ impl<'stage> Run<'stage> {
 
     /// Starts it and leaves it running.
     pub fn start(self) -> Running {
+        Running::start(self.command())
+    }
+
+    /// As [`Run::start`], in a process group of its own, as a shell starts its jobs.
+    pub fn start_in_own_group(self) -> Running {
+        let mut command = self.command();
+        command.process_group(0);
+        Running::start(command)
+    }
+
+    fn command(&self) -> Command {
         let mut command = self.stage.command(self.stage.belljar());
         command.args(&self.options).arg("--").args(&self.arguments);
-        Running::start(command)
+        command
     }
 
     /// Runs it to its end and reads the result, whose level must be the set-up's.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use engine_native::{HostReport, NativeEngine};
-use sandbox::{Engine as _, Language};
+use sandbox::Language;
 use serde_json::json;
 
 use crate::arguments::DoctorArguments;
@@ -28,10 +28,7 @@ fn as_json(native: &NativeEngine, settings: &Settings) -> String {
         failed.iter().map(|attempt| json!({ "level": attempt.level.to_string(), "reason": attempt.reason })).collect();
     let languages: Vec<_> = Language::all()
         .iter()
-        .map(|language| match native.serves(language) {
-            Ok(()) => json!({ "id": language.id, "present": true }),
-            Err(refusal) => json!({ "id": language.id, "present": false, "detail": refusal.hint() }),
-        })
+        .map(|language| json!({ "id": language.id, "present": native.has_tool(language) }))
         .collect();
     let report = json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -61,7 +58,7 @@ fn as_text(native: &NativeEngine, settings: &Settings) -> String {
     for attempt in failed {
         text.push_str(&format!("level {} is not possible here: {}\n", attempt.level, attempt.reason));
     }
-    let (found, missing): (Vec<_>, Vec<_>) = Language::all().iter().partition(|language| native.serves(language).is_ok());
+    let (found, missing): (Vec<_>, Vec<_>) = Language::all().iter().partition(|language| native.has_tool(language));
     let ids = |languages: &[&Language]| languages.iter().map(|language| language.id).collect::<Vec<_>>().join(" ");
     text.push_str(&format!("\nlanguages found:     {}\nlanguages not found: {}\n", ids(&found), ids(&missing)));
     for (index, sentence) in advice.iter().enumerate() {

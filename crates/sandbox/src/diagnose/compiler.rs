@@ -35,6 +35,18 @@ pub(super) fn diagnostic<'t>(text: &'t str, source: Source<'_>) -> Option<Findin
     unlabelled
 }
 
+/// The first error that is both labelled and in the caller's program: for tools that compile and run in one step, where anything less
+/// sure could be the program's own words.
+pub(super) fn own_error<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
+    lines(text).find_map(|line| {
+        let (number, message) = source.located(line.text)?;
+        match Severity::of(message) {
+            (Severity::Error, message) => Some(error(message, line, Some(number))),
+            (Severity::Lesser | Severity::Unlabelled, _) => None,
+        }
+    })
+}
+
 /// The last located message that is not a warning: what can be said of a run in a language nothing is known of.
 pub(super) fn last_located<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let errors = lines(text).filter_map(|line| {
@@ -117,26 +129,33 @@ impl Severity {
     }
 }
 
+/// A labelled error, with what its compiler puts on the lines below.
 fn error<'t>(message: &'t str, line: Line<'t>, number: Option<u32>) -> Finding<'t> {
-    // GHC writes its messages below, as a list of points.
+    // GHC writes its messages there, as a list of points.
     let first = or_next_line(message, line.after).trim_start_matches("• ");
-    let details = line.after.lines().take_while(|more| more.starts_with(' ')).take(8);
+    let mut details = line
+        .after
+        .lines()
+        .take_while(|more| !more.contains(": error: "))
+        .take(8);
     if first == "cannot find symbol" {
-        // javac names it two lines below the code.
+        // javac names it after the code.
         let symbol = details
-            .filter_map(|more| more.trim().strip_prefix("symbol:"))
-            .next()
+            .find_map(|more| more.trim().strip_prefix("symbol:"))
             .unwrap_or("");
         return Finding::new(COMPILE_ERROR, format!("{first}: {}", symbol.trim()), number);
     }
     if first.ends_with(';') {
         // scalac continues `type mismatch;` with the two types.
-        let types: Vec<&str> = details
-            .filter(|more| more.starts_with(" found") || more.starts_with(" required"))
-            .collect();
+        let is_type = |more: &&str| more.starts_with(" found") || more.starts_with(" required");
+        let types: Vec<&str> = details.filter(is_type).collect();
         return Finding::new(COMPILE_ERROR, format!("{first} {}", types.join(",")), number);
     }
-    Finding::new(COMPILE_ERROR, first, number)
+    // `dotnet build` ends its messages with the project they are from.
+    let project = first
+        .rsplit_once(" [")
+        .filter(|(_, project)| project.ends_with("proj]"));
+    Finding::new(COMPILE_ERROR, project.map_or(first, |(message, _)| message), number)
 }
 
 /// clang lists below an error in a template what asked for it, the caller's program last.
@@ -155,23 +174,20 @@ fn last_place(text: &str, source: Source<'_>) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::super::Step;
-    use super::super::testing::{Tool, found};
+    use super::super::tests::{Tool, found};
 
     #[test]
     fn c() {
-        let gcc = Tool {
-            language: "c",
-            source: "main.c",
-        };
+        let gcc = Tool::new("c", "main.c");
         gcc.compile(
-            r#"/box/main.c: In function ‘f’:
+            r"/box/main.c: In function ‘f’:
 /box/main.c:2:22: error: ‘undeclared’ undeclared (first use in this function)
     2 | int f(void) { return undeclared; }
       |                      ^~~~~~~~~~
 /box/main.c:2:22: note: each undeclared identifier is reported only once for each function it appears in
 /box/main.c: In function ‘main’:
 /box/main.c:4:17: error: expected ‘;’ before ‘return’
-"#,
+",
             found(
                 "CompileError",
                 "‘undeclared’ undeclared (first use in this function)",
@@ -194,25 +210,22 @@ mod tests {
 
     #[test]
     fn an_error_in_a_template_is_where_the_caller_used_it() {
-        let tool = Tool {
-            language: "cpp",
-            source: "main.cpp",
-        };
+        let tool = Tool::new("cpp", "main.cpp");
         // g++ 12.2, shortened.
         tool.compile(
-            r#"In file included from /usr/include/c++/12/bits/stl_algobase.h:71,
+            r"In file included from /usr/include/c++/12/bits/stl_algobase.h:71,
                  from /usr/include/c++/12/vector:60,
                  from /box/main.cpp:1:
 /usr/include/c++/12/bits/predefined_ops.h: In instantiation of ‘constexpr bool __gnu_cxx::__ops::_Iter_less_iter::operator()(_Iterator1, _Iterator2) const’:
 /usr/include/c++/12/bits/stl_algo.h:4820:18:   required from ‘void std::sort(_RAIter, _RAIter)’
 /box/main.cpp:7:12:   required from here
 /usr/include/c++/12/bits/predefined_ops.h:45:23: error: no match for ‘operator<’ (operand types are ‘A’ and ‘A’)
-"#,
+",
             found("CompileError", "no match for ‘operator<’ (operand types are ‘A’ and ‘A’)", 7),
         );
         // clang 22.1, shortened.
         tool.compile(
-            r#"In file included from main.cpp:1:
+            r"In file included from main.cpp:1:
 In file included from /usr/include/c++/v1/vector:312:
 /usr/include/c++/v1/__algorithm/comp.h:42:18: error: invalid operands to binary expression ('const A' and 'const A')
    42 |     return __lhs < __rhs;
@@ -223,119 +236,98 @@ In file included from /usr/include/c++/v1/vector:312:
 main.cpp:6:8: note: in instantiation of function template specialization 'std::sort<std::__wrap_iter<A *>>' requested here
     6 |   std::sort(v.begin(), v.end());
       |        ^
-"#,
+",
             found("CompileError", "invalid operands to binary expression ('const A' and 'const A')", 6),
         );
     }
 
     #[test]
     fn labelled_messages() {
-        for (language, source, output, expected) in [
-            (
-                "java",
-                "Main.java",
-                "/box/Main.java:2: error: incompatible types: String cannot be converted to int\n    static int f() { return \"x\"; }\n                            ^\n2 errors\n",
-                found(
-                    "CompileError",
-                    "incompatible types: String cannot be converted to int",
-                    2,
-                ),
+        Tool::new("nim", "main.nim").compile(
+            "/box/main.nim(3, 10) Error: type mismatch: got 'string' for '\"x\"' but expected 'int'\n",
+            found(
+                "CompileError",
+                "type mismatch: got 'string' for '\"x\"' but expected 'int'",
+                3,
             ),
-            (
-                "java",
-                "Main.java",
-                "/box/Main.java:4: error: cannot find symbol\n        System.out.println(f() + nope);\n                                 ^\n  symbol:   variable nope\n  location: class Main\n1 error\n",
-                found("CompileError", "cannot find symbol: variable nope", 4),
-            ),
-            (
-                "kotlin",
-                "main.kt",
-                "OpenJDK 64-Bit Server VM warning: Options -Xverify:none and -noverify were deprecated in JDK 13 and will likely be removed in a future release.\nmain.kt:3:12: error: type mismatch: inferred type is String but Int was expected\n    return \"x\"\n           ^\n",
-                found(
-                    "CompileError",
-                    "type mismatch: inferred type is String but Int was expected",
-                    3,
-                ),
-            ),
-            (
-                "scala",
-                "Main.scala",
-                "/box/Main.scala:2: error: type mismatch;\n found   : String(\"x\")\n required: Int\n  def f(): Int = \"x\"\n                 ^\n",
-                found("CompileError", "type mismatch; found : String(\"x\"), required: Int", 2),
-            ),
-            (
-                "csharp",
-                "main.cs",
-                "/box/main.cs(3,29): error CS0029: Cannot implicitly convert type `string' to `int'\n/box/main.cs(4,62): error CS0103: The name `nope' does not exist in the current context\n",
-                found(
-                    "CompileError",
-                    "CS0029: Cannot implicitly convert type `string' to `int'",
-                    3,
-                ),
-            ),
-            (
-                "nim",
-                "main.nim",
-                "/box/main.nim(3, 10) Error: type mismatch: got 'string' for '\"x\"' but expected 'int'\n",
-                found(
-                    "CompileError",
-                    "type mismatch: got 'string' for '\"x\"' but expected 'int'",
-                    3,
-                ),
-            ),
-            (
-                "d",
-                "main.d",
-                "/box/main.d(2): Error: cannot implicitly convert expression `\"x\"` of type `string` to `int`\n/box/main.d(3): Error: undefined identifier `nope`\n",
-                found(
+        );
+        Tool::new("d", "main.d").compile(
+            "/box/main.d(2): Error: cannot implicitly convert expression `\"x\"` of type `string` to `int`\n/box/main.d(3): Error: undefined identifier `nope`\n",
+            found(
                     "CompileError",
                     "cannot implicitly convert expression `\"x\"` of type `string` to `int`",
                     2,
                 ),
-            ),
-            (
-                "d",
-                "main.d",
-                "/box/main.d:2:16: error: expression expected, not ‘;’\n    2 |   int x = (1 + ;\n      |                ^\n",
-                found("CompileError", "expression expected, not ‘;’", 2),
-            ),
-            (
-                "coffeescript",
-                "main.coffee",
-                "/box/main.coffee:3:3: error: unexpected if\n  if\n  ^^\n",
-                found("CompileError", "unexpected if", 3),
-            ),
-            (
-                "haskell",
-                "main.hs",
-                "\n/box/main.hs:3:7: error:\n    • Couldn't match expected type ‘[Char]’ with actual type ‘Int’\n    • In the first argument of ‘(++)’, namely ‘x’\n  |\n3 | f x = x ++ \"a\"\n  |       ^\n",
-                found(
+        );
+        Tool::new("d", "main.d").compile(
+            "/box/main.d:2:16: error: expression expected, not ‘;’\n    2 |   int x = (1 + ;\n      |                ^\n",
+            found("CompileError", "expression expected, not ‘;’", 2),
+        );
+        Tool::new("coffeescript", "main.coffee").compile(
+            "/box/main.coffee:3:3: error: unexpected if\n  if\n  ^^\n",
+            found("CompileError", "unexpected if", 3),
+        );
+        Tool::new("haskell", "main.hs").compile(
+            "\n/box/main.hs:3:7: error:\n    • Couldn't match expected type ‘[Char]’ with actual type ‘Int’\n    • In the first argument of ‘(++)’, namely ‘x’\n  |\n3 | f x = x ++ \"a\"\n  |       ^\n",
+            found(
                     "CompileError",
                     "Couldn't match expected type ‘[Char]’ with actual type ‘Int’",
                     3,
                 ),
-            ),
-            (
-                "haskell",
-                "main.hs",
-                "\n/box/main.hs:3:3: error:\n    parse error (possibly incorrect indentation or mismatched brackets)\n  |\n3 |   print x\n  |   ^\n",
-                found(
+        );
+        Tool::new("haskell", "main.hs").compile(
+            "\n/box/main.hs:3:3: error:\n    parse error (possibly incorrect indentation or mismatched brackets)\n  |\n3 |   print x\n  |   ^\n",
+            found(
                     "CompileError",
                     "parse error (possibly incorrect indentation or mismatched brackets)",
                     3,
                 ),
-            ),
-        ] {
-            Tool { language, source }.compile(output, expected);
-        }
+        );
+    }
+
+    #[test]
+    fn labelled_messages_of_the_jvm_and_dotnet() {
+        Tool::new("java", "Main.java").compile(
+            "/box/Main.java:2: error: incompatible types: String cannot be converted to int\n    static int f() { return \"x\"; }\n                            ^\n2 errors\n",
+            found(
+                    "CompileError",
+                    "incompatible types: String cannot be converted to int",
+                    2,
+                ),
+        );
+        Tool::new("java", "Main.java").compile(
+            "/box/Main.java:4: error: cannot find symbol\n        System.out.println(f() + nope);\n                                 ^\n  symbol:   variable nope\n  location: class Main\n1 error\n",
+            found("CompileError", "cannot find symbol: variable nope", 4),
+        );
+        Tool::new("kotlin", "main.kt").compile(
+            "OpenJDK 64-Bit Server VM warning: Options -Xverify:none and -noverify were deprecated in JDK 13 and will likely be removed in a future release.\nmain.kt:3:12: error: type mismatch: inferred type is String but Int was expected\n    return \"x\"\n           ^\n",
+            found(
+                    "CompileError",
+                    "type mismatch: inferred type is String but Int was expected",
+                    3,
+                ),
+        );
+        Tool::new("scala", "Main.scala").compile(
+            "/box/Main.scala:2: error: type mismatch;\n found   : String(\"x\")\n required: Int\n  def f(): Int = \"x\"\n                 ^\n",
+            found("CompileError", "type mismatch; found : String(\"x\"), required: Int", 2),
+        );
+        Tool::new("csharp", "main.cs").compile(
+            "/box/main.cs(3,29): error CS0029: Cannot implicitly convert type `string' to `int'\n/box/main.cs(4,62): error CS0103: The name `nope' does not exist in the current context\n",
+            found(
+                    "CompileError",
+                    "CS0029: Cannot implicitly convert type `string' to `int'",
+                    3,
+                ),
+        );
+        Tool::new("csharp", "main.cs").compile(
+            "/box/main.cs(3,29): error CS0029: Cannot implicitly convert type 'string' to 'int' [/build/program.csproj]\n",
+            found("CompileError", "CS0029: Cannot implicitly convert type 'string' to 'int'", 3),
+        );
     }
 
     #[test]
     fn unlabelled_messages() {
-        let go = Tool {
-            language: "go",
-            source: "main.go",
-        };
+        let go = Tool::new("go", "main.go");
         go.compile(
             "# command-line-arguments\n./main.go:3:8: imported and not used: \"os\"\n./main.go:4:23: cannot use \"x\" (untyped string constant) as int value in return statement\n",
             found("CompileError", "imported and not used: \"os\"", 3),
@@ -348,10 +340,7 @@ main.cpp:6:8: note: in instantiation of function template specialization 'std::s
 
     #[test]
     fn compilers_that_write_to_standard_output() {
-        let pascal = Tool {
-            language: "pascal",
-            source: "main.pas",
-        };
+        let pascal = Tool::new("pascal", "main.pas");
         pascal.check(
             Step::Compile,
             "",
@@ -371,10 +360,7 @@ Error: /usr/bin/ppcx64 returned an error exitcode
                 4,
             ),
         );
-        let erlc = Tool {
-            language: "erlang",
-            source: "main.erl",
-        };
+        let erlc = Tool::new("erlang", "main.erl");
         erlc.check(
             Step::Compile,
             "",
@@ -385,18 +371,12 @@ Error: /usr/bin/ppcx64 returned an error exitcode
 
     #[test]
     fn places_above_the_message() {
-        let fortran = Tool {
-            language: "fortran",
-            source: "main.f90",
-        };
+        let fortran = Tool::new("fortran", "main.f90");
         fortran.compile(
             "/box/main.f90:4:7:\n\n    4 |   x = y + 1\n      |       1\nError: Symbol ‘y’ at (1) has no IMPLICIT type\n",
             found("CompileError", "Symbol ‘y’ has no IMPLICIT type", 4),
         );
-        let ocaml = Tool {
-            language: "ocaml",
-            source: "main.ml",
-        };
+        let ocaml = Tool::new("ocaml", "main.ml");
         ocaml.compile(
             r#"File "/box/main.ml", line 2, characters 25-28:
 2 | let () = print_string (f "a")
@@ -410,10 +390,7 @@ Error: This expression has type string but an expression was expected of type
                 2,
             ),
         );
-        let crystal = Tool {
-            language: "crystal",
-            source: "main.cr",
-        };
+        let crystal = Tool::new("crystal", "main.cr");
         crystal.compile(
             "\u{1b}[2mShowing last frame. Use --error-trace for full trace.\u{1b}[0m\n\nIn \u{1b}[4mmain.cr:2:5\u{1b}[0m\n\n\u{1b}[2m 2 | \u{1b}[0m\u{1b}[1mx.nosuch\u{1b}[0m\n       \u{1b}[32;1m^-----\u{1b}[0m\n\u{1b}[33;1mError: undefined method 'nosuch' for Int32\u{1b}[0m\n",
             found("CompileError", "undefined method 'nosuch' for Int32", 2),

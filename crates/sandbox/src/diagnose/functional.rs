@@ -1,28 +1,24 @@
-//! Haskell, OCaml, Standard ML, the languages of the BEAM, and Prolog.
+//! Haskell, OCaml, Elixir and Erlang.
 
 use super::Finding;
-use super::compiler;
-use super::text::{Source, first_line, is_blank, last_line, lines, or_next_line};
+use super::compiler::{self, COMPILE_ERROR};
+use super::text::{Source, is_blank, last_line, lines};
 
-/// `program: message`, under which `error` leaves the place of its call. Only what can be told from a program's own words is read: a
-/// place, or the name of the program in front of the last line.
+/// `main: message`, under which `error` leaves the place of its call. Exceptions have no name here, and only the program's in front tells
+/// them from what it printed.
 pub(super) fn haskell<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
+    // What the table has GHC call its output.
+    const PROGRAM: &str = "main";
     if let Some(stack) = last_line(text, |line| line == "CallStack (from HasCallStack):") {
         let (_, message) = stack.before.lines().next_back()?.split_once(": ")?;
         return Some(Finding::new("ErrorCall", message, source.line_in(stack.after)));
-    }
-    // runghc compiles first.
-    if first_line(text, |line| source.located(line).is_some()).is_some() {
-        return compiler::diagnostic(text, source);
     }
     let last = last_line(text, |line| !is_blank(line))?;
     let (program, message) = last.text.split_once(": ")?;
     if let Some((line, message)) = source.located(message) {
         return Some(Finding::new("PatternMatchFail", message, Some(line)));
     }
-    [source.name(), source.stem(), "program"]
-        .contains(&program)
-        .then(|| Finding::new("Exception", message, None))
+    (program == PROGRAM).then(|| Finding::new("Exception", message, None))
 }
 
 /// `Fatal error: exception Failure("message")` of a program, `Exception: Failure "message".` of the toplevel.
@@ -55,17 +51,6 @@ pub(super) fn ocaml<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>
     ))
 }
 
-/// Poly/ML: `Exception- Bad "thing" raised`.
-pub(super) fn poly<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
-    let raised = last_line(text, |line| line.starts_with("Exception- "));
-    let Some(raised) = raised else {
-        return compiler::diagnostic(text, source);
-    };
-    let raised = raised.text.strip_prefix("Exception- ")?.strip_suffix(" raised")?;
-    let (kind, argument) = raised.split_once(' ').unwrap_or((raised, ""));
-    Some(Finding::new(kind, argument, None))
-}
-
 /// `** (Kind) message`, then the frames. Messages about the program's text start with the place.
 pub(super) fn elixir<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let line = last_line(text, |line| line.starts_with("** ("))?;
@@ -76,76 +61,47 @@ pub(super) fn elixir<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t
     })
 }
 
-/// `escript: exception error: message`, then the frames; or the compiler's messages and that there were some.
+/// `escript: exception error: message`, then the frames. The compiler's messages have no label, but quote the code below behind a `%`, and
+/// go to standard output.
 pub(super) fn erlang<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     const EXCEPTION: &str = "escript: exception ";
-    let line = last_line(text, |line| {
-        line.starts_with(EXCEPTION) || line == "escript: There were compilation errors."
-    })?;
-    match line.text.strip_prefix(EXCEPTION) {
-        Some(thrown) => {
-            let (class, message) = thrown.split_once(": ")?;
-            Some(Finding::new(class, message, source.line_in(line.after)))
-        }
-        None => compiler::diagnostic(line.before, source),
+    if let Some(line) = last_line(text, |line| line.starts_with(EXCEPTION)) {
+        let (class, message) = line.text.strip_prefix(EXCEPTION)?.split_once(": ")?;
+        return Some(Finding::new(class, message, source.line_in(line.after)));
     }
-}
-
-/// SWI-Prolog: the first `ERROR:`, since those after it follow from it.
-pub(super) fn prolog<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
-    let report = lines(text).find_map(|line| Some((line.text.strip_prefix("ERROR: ")?, line.after)));
-    let (report, after) = report?;
-    let (number, message) = source
-        .located(report)
-        .map_or((None, report), |(number, message)| (Some(number), message));
-    // The goal on the command line that it was raised in.
-    let message = message
-        .strip_prefix("-g ")
-        .and_then(|goal| goal.split_once(": "))
-        .map_or(message, |(_, message)| message);
-    match message.strip_prefix("Syntax error: ") {
-        Some(message) => Some(Finding::new("SyntaxError", message, number)),
-        None => Some(Finding::new("Error", or_next_line(message, after), number)),
-    }
+    lines(text).filter(|line| line.after.starts_with('%')).find_map(|line| {
+        let (number, message) = source.located(line.text)?;
+        Some(Finding::new(COMPILE_ERROR, message, Some(number)))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Step;
-    use super::super::testing::{Tool, found};
+    use super::super::tests::{Tool, found};
 
     #[test]
     fn haskell() {
-        let haskell = Tool {
-            language: "haskell",
-            source: "main.hs",
-        };
+        let haskell = Tool::new("haskell", "main.hs");
         haskell.run(
-            "program: bad thing\nCallStack (from HasCallStack):\n  error, called at /box/main.hs:3:3 in main:Main\n",
+            "main: bad thing\nCallStack (from HasCallStack):\n  error, called at /box/main.hs:3:3 in main:Main\n",
             found("ErrorCall", "bad thing", 3),
         );
         haskell.run(
-            "program: /box/main.hs:2:1-7: Non-exhaustive patterns in function f\n\n",
+            "main: /box/main.hs:2:1-7: Non-exhaustive patterns in function f\n\n",
             found("PatternMatchFail", "Non-exhaustive patterns in function f", 2),
         );
         haskell.run(
-            "program: Prelude.head: empty list\n",
+            "main: Prelude.head: empty list\n",
             found("Exception", "Prelude.head: empty list", 0),
         );
-        haskell.run("program: MyError 3\n", found("Exception", "MyError 3", 0));
-        haskell.run(
-            "\n/box/main.hs:2:9: error:\n    Variable not in scope: nope\n  |\n2 |   print nope\n  |         ^^^^\n",
-            found("CompileError", "Variable not in scope: nope", 2),
-        );
+        haskell.run("main: MyError 3\n", found("Exception", "MyError 3", 0));
         haskell.run("warning: noise\n", None);
     }
 
     #[test]
     fn ocaml() {
-        let ocaml = Tool {
-            language: "ocaml",
-            source: "main.ml",
-        };
+        let ocaml = Tool::new("ocaml", "main.ml");
         ocaml.run(
             "Fatal error: exception Failure(\"went bad\")\n",
             found("Failure", "went bad", 0),
@@ -167,32 +123,8 @@ mod tests {
     }
 
     #[test]
-    fn sml() {
-        let sml = Tool {
-            language: "sml",
-            source: "main.sml",
-        };
-        sml.check(
-            Step::Run,
-            "",
-            "/box/main.sml:2: error: Type error in function application.\n   Function: f : int -> int\n   Argument: \"a\" : string\n",
-            found("CompileError", "Type error in function application.", 2),
-        );
-        sml.check(
-            Step::Run,
-            "",
-            "Exception- Bad \"thing\" raised\n",
-            found("Bad", "\"thing\"", 0),
-        );
-        sml.check(Step::Run, "noise\n", "noise\n", None);
-    }
-
-    #[test]
     fn elixir() {
-        let elixir = Tool {
-            language: "elixir",
-            source: "main.exs",
-        };
+        let elixir = Tool::new("elixir", "main.exs");
         elixir.run(
             "** (TokenMissingError) main.exs:3:1: missing terminator: ] (for \"[\" starting at line 1)\n    (elixir 1.14.0) lib/code.ex:1245: Code.require_file/2\n",
             found("TokenMissingError", "missing terminator: ] (for \"[\" starting at line 1)", 3),
@@ -214,39 +146,23 @@ mod tests {
 
     #[test]
     fn erlang() {
-        let erlang = Tool {
-            language: "erlang",
-            source: "main.erl",
-        };
-        erlang.run(
-            "/box/main.erl:4:24: variable 'Y' is unbound\n/box/main.erl:3:9: function nope/1 undefined\n/box/main.erl:3:5: Warning: variable 'X' is unused\nescript: There were compilation errors.\n",
-            found("CompileError", "variable 'Y' is unbound", 4),
+        let erlang = Tool::new("erlang", "main.erl");
+        let refused = "/box/main.erl:3:9: function nope/1 undefined\n%    3|     X = nope(1),\n%     |         ^\n\n/box/main.erl:4:24: variable 'Y' is unbound\n%    4|     io:format(\"~p~n\", [Y]).\n%     |                        ^\n\n";
+        erlang.check(
+            Step::Run,
+            "",
+            refused,
+            found("CompileError", "function nope/1 undefined", 3),
         );
+        erlang.check(Step::Run, "", "/box/main.erl:3:9: noise\n", None);
         erlang.run(
             "escript: exception error: an error occurred when evaluating an arithmetic expression\n  in function  main_erl__escript__1794__732544__553230__3:f/1 (/box/main.erl, line 7)\n  in call from main_erl__escript__1794__732544__553230__3:main/1 (/box/main.erl, line 5)\n  in call from escript:run/2 (escript.erl, line 750)\n",
             found("error", "an error occurred when evaluating an arithmetic expression", 7),
         );
         erlang.run(
-            "escript: exception throw: oops\n  in function  erl_eval:do_apply/7 (erl_eval.erl, line 742)\n",
-            found("throw", "oops", 0),
+            "escript: exception throw: oops\n  in function  main:main/1 (/box/main.erl, line 3)\n  in call from erl_eval:local_func/8 (erl_eval.erl, line 644)\n",
+            found("throw", "oops", 3),
         );
         erlang.run("escript: noise\n", None);
-    }
-
-    #[test]
-    fn prolog() {
-        let prolog = Tool {
-            language: "prolog",
-            source: "main.pl",
-        };
-        prolog.run(
-            "ERROR: /box/main.pl:1:24: Syntax error: Operator expected\nERROR: -g main: catch/3: Unknown procedure: main/1\n",
-            found("SyntaxError", "Operator expected", 1),
-        );
-        prolog.run(
-            "ERROR: -g main: //2: Arithmetic: evaluation error: `zero_divisor'\n",
-            found("Error", "//2: Arithmetic: evaluation error: `zero_divisor'", 0),
-        );
-        prolog.run("Warning: noise\n", None);
     }
 }

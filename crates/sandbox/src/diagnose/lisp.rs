@@ -1,7 +1,7 @@
 //! Racket, Scheme and Common Lisp.
 
 use super::Finding;
-use super::text::{Source, first_line, is_blank, last_line, lines, or_next_line};
+use super::text::{Source, first_line, is_blank, last_line, line_number, lines, or_next_line};
 
 /// The message, indented details, and `context...:`. Racket inlines, so the line is of the nearest form that it kept.
 pub(super) fn racket<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
@@ -28,33 +28,45 @@ pub(super) fn scheme<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t
     guile(text, source).or_else(|| chicken(text))
 }
 
+/// SBCL or CLISP.
+pub(super) fn common_lisp<'t>(text: &'t str, _: Source<'_>) -> Option<Finding<'t>> {
+    sbcl(text).or_else(|| clisp(text))
+}
+
 /// `Unhandled KIND in thread …:`, the message, and a backtrace without places.
-pub(super) fn sbcl<'t>(text: &'t str, _: Source<'_>) -> Option<Finding<'t>> {
+fn sbcl(text: &str) -> Option<Finding<'_>> {
     let line = last_line(text, |line| {
         line.starts_with("Unhandled ") && line.contains(" in thread ")
     })?;
     let (kind, _) = line.text.strip_prefix("Unhandled ")?.split_once(" in thread ")?;
     // The thread's name is broken over lines.
-    let report = if line.text.ends_with(">:") {
-        line.after
-    } else {
-        first_line(line.after, |line| line.ends_with(">:"))?.after
-    };
-    let report =
-        first_line(report, |line| line.starts_with("Backtrace for: ")).map_or(report, |backtrace| backtrace.before);
+    let report = text
+        .strip_prefix(line.before)?
+        .split_once(">:\n")?
+        .1
+        .split("\nBacktrace for: ")
+        .next()?;
     let message = first_line(report, |line| !is_blank(line))?;
     let form = report
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("(in form starting at line: "));
-    let number = form
-        .and_then(|form| form.split(',').next())
-        .and_then(|number| number.parse().ok())
-        .filter(|number| *number > 0);
+        .split_once("(in form starting at line: ")
+        .and_then(|(_, form)| line_number(form));
+    let number = form.map(|(number, _)| number);
     if message.text.ends_with(':') {
         let more = or_next_line("", message.after);
-        return Some(Finding::new(kind, format!("{} {more}", message.text.trim()), number));
+        return Some(Finding::new(kind, format!("{} {more}", message.text), number));
     }
-    Some(Finding::new(kind, message.text.trim(), number))
+    Some(Finding::new(kind, message.text, number))
+}
+
+/// `*** - message`, broken over indented lines.
+fn clisp(text: &str) -> Option<Finding<'_>> {
+    let line = last_line(text, |line| line.starts_with("*** - "))?;
+    let more = first_line(line.after, |line| !line.starts_with(' ')).map_or(line.after, |end| end.before);
+    Some(Finding::new(
+        "Error",
+        format!("{} {more}", line.text.strip_prefix("*** - ")?),
+        None,
+    ))
 }
 
 /// After the backtrace: `main.scm:2:2: In procedure vector-ref: message`, where `ERROR` may stand for the place, and the message below.
@@ -87,7 +99,7 @@ fn chicken(text: &str) -> Option<Finding<'_>> {
         .text
         .strip_prefix("Error: ")?;
     let (number, message) = match message.strip_prefix("(line ").and_then(|rest| rest.split_once(") ")) {
-        Some((number, message)) => (number.parse().ok().filter(|number| *number > 0), message),
+        Some((number, message)) => (line_number(number).map(|(number, _)| number), message),
         None => (None, message),
     };
     Some(Finding::new("Error", message, number))
@@ -95,14 +107,11 @@ fn chicken(text: &str) -> Option<Finding<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Tool, found};
+    use super::super::tests::{Tool, found};
 
     #[test]
     fn racket() {
-        let racket = Tool {
-            language: "racket",
-            source: "main.rkt",
-        };
+        let racket = Tool::new("racket", "main.rkt");
         racket.run(
             "main.rkt:2:0: read-syntax: expected a `)` to close `(`\n  possible cause: indentation suggests a missing `)` before line 4\n  context...:\n   /usr/share/racket/collects/syntax/module-reader.rkt:214:17: body\n",
             found("SyntaxError", "read-syntax: expected a `)` to close `(`", 2),
@@ -125,10 +134,7 @@ mod tests {
 
     #[test]
     fn guile() {
-        let guile = Tool {
-            language: "scheme",
-            source: "main.scm",
-        };
+        let guile = Tool::new("scheme", "main.scm");
         guile.run(
             "ice-9/read.scm:126:4: In procedure lp:\n/box/main.scm:4:1: unexpected end of input while searching for: )\n",
             found("SyntaxError", "unexpected end of input while searching for: )", 4),
@@ -150,10 +156,7 @@ mod tests {
 
     #[test]
     fn chicken() {
-        let chicken = Tool {
-            language: "scheme",
-            source: "main.scm",
-        };
+        let chicken = Tool::new("scheme", "main.scm");
         chicken.run(
             "\nError: (line 4) unterminated list, starting in line 1\n\n\tCall history:\n\n\t<syntax>\t  (##core#quote #f)\t<--\n",
             found("Error", "unterminated list, starting in line 1", 4),
@@ -167,10 +170,7 @@ mod tests {
 
     #[test]
     fn sbcl() {
-        let sbcl = Tool {
-            language: "lisp",
-            source: "main.lisp",
-        };
+        let sbcl = Tool::new("lisp", "main.lisp");
         sbcl.run(
             "Unhandled DIVISION-BY-ZERO in thread #<SB-THREAD:THREAD \"main thread\" RUNNING\n                                        {1001348003}>:\n  arithmetic error DIVISION-BY-ZERO signalled\nOperation was (/ 1 0).\n\nBacktrace for: #<SB-THREAD:THREAD \"main thread\" RUNNING {1001348003}>\n0: (SB-KERNEL::INTEGER-/-INTEGER 1 0)\n\nunhandled condition in --disable-debugger mode, quitting\n",
             found("DIVISION-BY-ZERO", "arithmetic error DIVISION-BY-ZERO signalled", 0),
@@ -180,5 +180,18 @@ mod tests {
             found("SB-C::INPUT-ERROR-IN-LOAD", "READ error during LOAD: end of file on #<SB-SYS:FD-STREAM for \"file /box/main.lisp\" {10013371C3}>", 1),
         );
         sbcl.run("Unhandled noise\n", None);
+    }
+
+    #[test]
+    fn clisp() {
+        let clisp = Tool::new("lisp", "main.lisp");
+        clisp.run(
+            "*** - /: division by zero\n\n",
+            found("Error", "/: division by zero", 0),
+        );
+        clisp.run(
+            "*** - READ: input stream\n       #<INPUT BUFFERED FILE-STREAM CHARACTER\n         #P\"/box/main.lisp\" @3>\n      ends within an object. Last opening parenthesis probably in line 1.\n",
+            found("Error", "READ: input stream #<INPUT BUFFERED FILE-STREAM CHARACTER #P\"/box/main.lisp\" @3> ends within an object. Last opening parenthesis probably in line 1.", 0),
+        );
     }
 }

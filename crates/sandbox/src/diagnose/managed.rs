@@ -1,41 +1,31 @@
-//! Stack traces of the JVM's languages and of .NET.
+//! Stack traces of the JVM's languages, of .NET and of Dart.
 
 use super::Finding;
 use super::compiler::{self, COMPILE_ERROR};
-use super::text::{Line, Source, exception, first_line, is_blank, last_line, or_next_line};
+use super::text::{Line, Source, exception, first_line, last_line, or_next_line};
 
 /// `Exception in thread "main" Kind: message` of java; the same without the thread from scala's runner.
 pub(super) fn jvm<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     const THREAD: &str = "Exception in thread \"";
+    const LAUNCHER: &[&str] = &["Error: Main method ", "Error: Could not find or load "];
+    const RUNNERS: &[&str] = &["\tat scala.tools.nsc.", "\tat dotty.tools."];
     if let Some(line) = last_line(text, |line| line.starts_with(THREAD)) {
         let (_, thrown) = line.text.strip_prefix(THREAD)?.split_once("\" ")?;
         return stack_trace(thrown, line.after, source);
     }
-    let last = last_line(text, |line| !is_blank(line))?;
-    if last.text == "error: compilation failed" {
-        // `java Main.java` compiles first.
-        return compiler::diagnostic(text, source);
+    // `scala main.scala` and `java Main.java` compile first.
+    if let Some(error) = compiler::own_error(text, source) {
+        return Some(error);
     }
-    if let Some(launcher) = first_line(text, |line| {
-        line.starts_with("Error: Main method ") || line.starts_with("Error: Could not find or load ")
-    }) {
+    if let Some(launcher) = first_line(text, |line| LAUNCHER.iter().any(|start| line.starts_with(start))) {
         return Some(Finding::new("Error", launcher.text.strip_prefix("Error: ")?, None));
     }
     // A program can print such a trace and go on. Only a runner's own frames below it say that nobody caught it.
-    let runs = |line: &str| {
-        ["\tat scala.tools.nsc.", "\tat dotty.tools."]
-            .iter()
-            .any(|runner| line.starts_with(runner))
-    };
-    first_line(text, runs)?;
+    first_line(text, |line| RUNNERS.iter().any(|runner| line.starts_with(runner)))?;
     let stack = first_line(text, |line| line.starts_with("\tat "))?;
     let is_class = |kind: &str| kind.contains('.') || kind.ends_with("Error") || kind.ends_with("Exception");
-    let thrown = stack
-        .before
-        .lines()
-        .rev()
-        .take(16)
-        .find(|line| exception(line).is_some_and(|(kind, _)| is_class(kind)))?;
+    let mut above = stack.before.lines().rev().take(16);
+    let thrown = above.find(|line| exception(line).is_some_and(|(kind, _)| is_class(kind)))?;
     stack_trace(thrown, text.strip_prefix(stack.before)?, source)
 }
 
@@ -86,6 +76,7 @@ pub(super) fn clojure<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'
 
 /// `Unhandled Exception:` and the exception below it (mono), or on the same line (.NET).
 pub(super) fn dotnet<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
+    const INNER: &str = "--- End of inner exception stack trace ---";
     let line = last_line(text, |line| {
         line == "Unhandled Exception:" || line.starts_with("Unhandled exception. ")
     })?;
@@ -93,9 +84,29 @@ pub(super) fn dotnet<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t
         line.text.strip_prefix("Unhandled exception. ").unwrap_or(""),
         line.after,
     );
-    // The exception that caused it follows on the same line.
-    let thrown = thrown.split_once(" ---> ").map_or(thrown, |(thrown, _)| thrown);
-    let (kind, message) = exception(thrown)?;
+    // The exception that caused it follows on the same line, and has its frames first.
+    let (kind, message) = exception(thrown.split(" ---> ").next()?)?;
+    let stack = line.after.split("[ERROR] FATAL UNHANDLED EXCEPTION").next()?;
+    let frames = stack.rsplit(INNER).next()?;
+    Some(Finding::new(
+        kind,
+        message,
+        source.line_in(frames).or_else(|| source.line_in(stack)),
+    ))
+}
+
+/// `Unhandled exception:` and the exception below it, which has a name only where its words begin with one.
+pub(super) fn dart<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
+    let Some(line) = last_line(text, |line| line == "Unhandled exception:") else {
+        return compiler::own_error(text, source);
+    };
+    let thrown = line.after.lines().next()?;
+    let named = thrown
+        .split_once(": ")
+        .map(|(kind, message)| (kind.split(" (").next().unwrap_or(kind), message));
+    let (kind, message) = named
+        .filter(|(kind, _)| exception(kind).is_some())
+        .unwrap_or(("Exception", thrown));
     Some(Finding::new(kind, message, source.line_in(line.after)))
 }
 
@@ -114,15 +125,12 @@ fn stack_trace<'t>(thrown: &'t str, after: &'t str, source: Source<'_>) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Tool, found};
+    use super::super::tests::{Tool, found};
     use crate::GuestError;
 
     #[test]
     fn java() {
-        let java = Tool {
-            language: "java",
-            source: "Main.java",
-        };
+        let java = Tool::new("java", "Main.java");
         java.run(
             "Exception in thread \"main\" java.lang.NumberFormatException: For input string: \"x\"\n\tat java.base/java.lang.NumberFormatException.forInputString(NumberFormatException.java:67)\n\tat java.base/java.lang.Integer.parseInt(Integer.java:668)\n\tat Main.f(Main.java:3)\n\tat Main.main(Main.java:6)\n",
             found("java.lang.NumberFormatException", "For input string: \"x\"", 3),
@@ -141,7 +149,7 @@ mod tests {
         );
         java.run(
             "Error: Main method not found in class Main, please define the main method as:\n   public static void main(String[] args)\nor a JavaFX application class must extend javafx.application.Application\n",
-            found("Error", "Main method not found in class Main, please define the main method as:", 0),
+            found("Error", "Main method not found in class Main, please define the main method as", 0),
         );
         java.run(
             "/box/Main.java:3: error: incompatible types: String cannot be converted to int\n        int x = \"s\";\n                ^\n1 error\nerror: compilation failed\n",
@@ -168,19 +176,12 @@ mod tests {
             "Exception in thread \"main\" java.lang.StackOverflowError\n{}",
             frame.repeat(1024)
         );
-        Tool {
-            language: "java",
-            source: "Main.java",
-        }
-        .run(&stderr, found("java.lang.StackOverflowError", "", 2));
+        Tool::new("java", "Main.java").run(&stderr, found("java.lang.StackOverflowError", "", 2));
     }
 
     #[test]
     fn kotlin() {
-        let kotlin = Tool {
-            language: "kotlin",
-            source: "main.kt",
-        };
+        let kotlin = Tool::new("kotlin", "main.kt");
         kotlin.run(
             "Exception in thread \"main\" kotlin.KotlinNullPointerException\n\tat MainKt.f(main.kt:2)\n\tat MainKt.main(main.kt:3)\n\tat MainKt.main(main.kt)\n",
             found("kotlin.KotlinNullPointerException", "", 2),
@@ -190,23 +191,33 @@ mod tests {
 
     #[test]
     fn scala() {
-        let scala = Tool {
-            language: "scala",
-            source: "Main.scala",
-        };
+        let scala = Tool::new("scala", "Main.scala");
         scala.run(
             "java.util.NoSuchElementException: head of empty list\n\tat scala.collection.immutable.Nil$.head(List.scala:431)\n\tat Main$.f(Main.scala:3)\n\tat Main$.main(Main.scala:4)\n\tat Main.main(Main.scala)\n\tat java.base/java.lang.reflect.Method.invoke(Method.java:569)\n\tat scala.tools.nsc.CommonRunner$class.run(ObjectRunner.scala:22)\n\tat scala.tools.nsc.MainGenericRunner.main(MainGenericRunner.scala)\n",
             found("java.util.NoSuchElementException", "head of empty list", 3),
         );
         scala.run("error: noise\n", None);
+        scala.run(
+            "/box/Main.scala:1: error: ')' expected but eof found.\nprintln(\"x\"\n           ^\n",
+            found("CompileError", "')' expected but eof found.", 1),
+        );
+    }
+
+    // Not on the machine that the rest was captured on: the trace is as in nerdrew/dart-ctags#10.
+    #[test]
+    fn dart() {
+        let dart = Tool::new("dart", "main.dart");
+        dart.run(
+            "Unhandled exception:\nRangeError (index): Invalid value: Only valid value is 0: 1\n#0      List.[] (dart:core-patch/growable_array.dart:177:60)\n#1      f (file:///box/main.dart:2:35)\n#2      main (file:///box/main.dart:6:21)\n",
+            found("RangeError", "Invalid value: Only valid value is 0: 1", 2),
+        );
+        dart.run("Unhandled exception:\nBad state: No element\n#0      List.first (dart:core-patch/growable_array.dart:343:5)\n", found("Exception", "Bad state: No element", 0));
+        dart.run("noise\n", None);
     }
 
     #[test]
     fn groovy() {
-        let groovy = Tool {
-            language: "groovy",
-            source: "main.groovy",
-        };
+        let groovy = Tool::new("groovy", "main.groovy");
         groovy.run(
             "org.codehaus.groovy.control.MultipleCompilationErrorsException: startup failed:\n/box/main.groovy: 2: expecting ')', found '+' @ line 2, column 13.\n     return (x +\n               ^\n\n1 error\n\n",
             found("CompileError", "expecting ')', found '+'", 2),
@@ -224,10 +235,7 @@ mod tests {
 
     #[test]
     fn clojure() {
-        let clojure = Tool {
-            language: "clojure",
-            source: "main.clj",
-        };
+        let clojure = Tool::new("clojure", "main.clj");
         clojure.run(
             "Execution error (ArithmeticException) at user/f (main.clj:2).\nDivide by zero\n\nFull report at:\n/tmp/clojure-15856774849211044606.edn\n",
             found("ArithmeticException", "Divide by zero", 2),
@@ -245,10 +253,7 @@ mod tests {
 
     #[test]
     fn csharp() {
-        let csharp = Tool {
-            language: "csharp",
-            source: "main.cs",
-        };
+        let csharp = Tool::new("csharp", "main.cs");
         csharp.run(
             "\nUnhandled Exception:\nSystem.IndexOutOfRangeException: Index was outside the bounds of the array.\n  at Program.Main () [0x00001] in /box/main.cs:6 \n[ERROR] FATAL UNHANDLED EXCEPTION: System.IndexOutOfRangeException: Index was outside the bounds of the array.\n  at Program.Main () [0x00001] in /box/main.cs:6 \n",
             found("System.IndexOutOfRangeException", "Index was outside the bounds of the array.", 6),
@@ -256,6 +261,10 @@ mod tests {
         csharp.run(
             "\nUnhandled Exception:\nMyException: outer\nmore ---> System.FormatException: Input string was not in a correct format.\n  at Program.F () [0x00000] in <08d30771bcfa4e8eb653f14141e0bb22>:0 \n   --- End of inner exception stack trace ---\n  at Program.F () [0x0001c] in <08d30771bcfa4e8eb653f14141e0bb22>:0 \n",
             found("MyException", "outer", 0),
+        );
+        csharp.run(
+            "\nUnhandled Exception:\nMyException: outer ---> System.FormatException: Input string was not in a correct format.\n  at Program.F () [0x00000] in /box/main.cs:5 \n   --- End of inner exception stack trace ---\n  at Program.F () [0x0001c] in /box/main.cs:6 \n  at Program.Main () [0x00000] in /box/main.cs:8 \n",
+            found("MyException", "outer", 6),
         );
         csharp.run("Error: noise\n", None);
     }

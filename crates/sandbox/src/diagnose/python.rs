@@ -62,12 +62,9 @@ fn outermost(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Tool, found};
+    use super::super::tests::{Tool, found};
 
-    const PYTHON: Tool = Tool {
-        language: "python",
-        source: "main.py",
-    };
+    const PYTHON: Tool = Tool::new("python", "main.py");
 
     #[test]
     fn exceptions() {

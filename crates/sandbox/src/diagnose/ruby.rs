@@ -46,22 +46,19 @@ fn unparsable<'t>(line: Line<'t>, source: Source<'_>) -> Option<Finding<'t>> {
 
 /// The words under the first marked line of code, where Ruby 3.4 and later put them.
 fn syntax_message<'t>(message: &'t str, after: &'t str) -> &'t str {
-    let marked = after
+    let mut marked = after
         .lines()
         .take(64)
         .filter_map(|line| line.trim_start().strip_prefix('|'));
-    let words = marked.filter_map(|line| line.trim_start().strip_prefix('^')).next();
+    let words = marked.find_map(|line| line.trim_start().strip_prefix('^'));
     words.map_or(message, |words| words.trim_start_matches(['^', '~', ' ']))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Tool, found};
+    use super::super::tests::{Tool, found};
 
-    const RUBY: Tool = Tool {
-        language: "ruby",
-        source: "main.rb",
-    };
+    const RUBY: Tool = Tool::new("ruby", "main.rb");
 
     #[test]
     fn exceptions() {

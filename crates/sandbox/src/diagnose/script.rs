@@ -2,7 +2,7 @@
 
 use super::Finding;
 use super::compiler::COMPILE_ERROR;
-use super::text::{Source, exception, first_line, is_blank, last_line, lines};
+use super::text::{Place, Source, exception, first_line, is_blank, last_line, lines};
 
 /// `PHP Fatal error:  Uncaught Kind: message in main.php:3`, the trace, and `thrown in main.php on line 3`. On standard output the
 /// same without `PHP`.
@@ -46,36 +46,35 @@ pub(super) fn php<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
     ))
 }
 
-/// `message at main.pl line 3.` as the last thing said. `die` and `warn` print alike, and so do their libraries.
+/// `message at main.pl line 3.` as the last thing said. `die` and `warn` print alike.
 pub(super) fn perl<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
-    let aborted = |line: &str| {
-        line.contains(" aborted due to compilation errors") || line.starts_with("BEGIN failed--compilation aborted")
-    };
-    if let Some(aborted) = last_line(text, aborted) {
-        let (message, number) = lines(aborted.before).find_map(|line| died(line.text, source))?;
-        let kind = if message == "syntax error" {
-            "SyntaxError"
-        } else {
-            COMPILE_ERROR
-        };
-        let message = message.split_once(" (@INC ").map_or(message, |(message, _)| message);
-        return Some(Finding::new(kind, message, number));
+    const ABORTED: &[&str] = &[
+        " aborted due to compilation errors",
+        "BEGIN failed--compilation aborted",
+    ];
+    if let Some(aborted) = last_line(text, |line| ABORTED.iter().any(|words| line.contains(words))) {
+        let (message, place) = lines(aborted.before).find_map(|line| died(line.text, source))?;
+        let line = place.as_ref().map(|place| place.line);
+        if message == "syntax error" {
+            let near = place.map_or("", |place| place.after);
+            return Some(Finding::new("SyntaxError", format!("{message}{near}"), line));
+        }
+        let message = message.split(" (@INC ").next().unwrap_or(message);
+        return Some(Finding::new(COMPILE_ERROR, message, line));
     }
     // `confess` lists the callers below, indented.
     let last = last_line(text, |line| !is_blank(line) && !line.starts_with('\t'))?;
-    let (message, number) = died(last.text, source)?;
-    Some(Finding::new(
-        "Error",
-        message,
-        number.or_else(|| source.line_in(last.after)),
-    ))
+    let (message, place) = died(last.text, source)?;
+    let line = place.map(|place| place.line).or_else(|| source.line_in(last.after));
+    Some(Finding::new("Error", message, line))
 }
 
-fn died<'t>(line: &'t str, source: Source<'_>) -> Option<(&'t str, Option<u32>)> {
+/// The message without its place, and the place if it is the caller's.
+fn died<'t>(line: &'t str, source: Source<'_>) -> Option<(&'t str, Option<Place<'t>>)> {
     if let Some(place) = source.place(line)
         && let Some(message) = place.before.strip_suffix(" at ")
     {
-        return Some((message, Some(place.line)));
+        return Some((message, Some(place)));
     }
     let (message, place) = line.rsplit_once(" at ")?;
     (place.contains(" line ") && place.ends_with('.')).then_some((message, None))
@@ -85,11 +84,7 @@ fn died<'t>(line: &'t str, source: Source<'_>) -> Option<(&'t str, Option<u32>)>
 pub(super) fn raku<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     if let Some(sorry) = first_line(text, |line| line.starts_with("===SORRY!===")) {
         let place = first_line(sorry.after, |line| line.starts_with("at "))?;
-        return Some(Finding::new(
-            COMPILE_ERROR,
-            place.before.strip_prefix(sorry.before)?.trim_start_matches(sorry.text),
-            source.line_in(place.text),
-        ));
+        return Some(Finding::new(COMPILE_ERROR, place.before, source.line_in(place.text)));
     }
     let outermost = last_line(text, |line| line.starts_with("  in block <unit> at "))?;
     let frames = last_line(outermost.before, |line| !line.starts_with("  in "))?.after;
@@ -108,11 +103,12 @@ pub(super) fn raku<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>>
     ))
 }
 
-/// `lua: main.lua:3: message`, then `stack traceback:`, which a program that does not parse lacks.
+/// `/usr/bin/lua: main.lua:3: message`, then `stack traceback:`, which a program that does not parse lacks.
 pub(super) fn lua<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let is_lua = |name: &str| {
-        name.strip_prefix("lua")
-            .is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
+        name.rsplit('/')
+            .next()
+            .is_some_and(|name| name.starts_with("lua") && !name.contains(' '))
     };
     let line = last_line(text, |line| line.split_once(": ").is_some_and(|(name, _)| is_lua(name)))?;
     let (_, report) = line.text.split_once(": ")?;
@@ -142,14 +138,11 @@ pub(super) fn tcl<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
 #[cfg(test)]
 mod tests {
     use super::super::Step;
-    use super::super::testing::{Tool, found};
+    use super::super::tests::{Tool, found};
 
     #[test]
     fn php() {
-        let php = Tool {
-            language: "php",
-            source: "main.php",
-        };
+        let php = Tool::new("php", "main.php");
         php.run(
             "PHP Parse error:  syntax error, unexpected token \"{\", expecting variable in /box/main.php on line 2\n",
             found(
@@ -182,13 +175,10 @@ mod tests {
 
     #[test]
     fn perl() {
-        let perl = Tool {
-            language: "perl",
-            source: "main.pl",
-        };
+        let perl = Tool::new("perl", "main.pl");
         perl.run(
             "syntax error at /box/main.pl line 3, near \"; }\"\nExecution of /box/main.pl aborted due to compilation errors.\n",
-            found("SyntaxError", "syntax error", 3),
+            found("SyntaxError", "syntax error, near \"; }\"", 3),
         );
         perl.run(
             "Global symbol \"$nope\" requires explicit package name (did you forget to declare \"my $nope\"?) at /box/main.pl line 2.\nExecution of /box/main.pl aborted due to compilation errors.\n",
@@ -215,10 +205,7 @@ mod tests {
 
     #[test]
     fn raku() {
-        let raku = Tool {
-            language: "raku",
-            source: "main.raku",
-        };
+        let raku = Tool::new("raku", "main.raku");
         raku.run(
             "\u{1b}[31m===\u{1b}[0mSORRY!\u{1b}[31m===\u{1b}[0m Error while compiling /box/main.raku\nVariable '$nope' is not declared.  Did you mean any of these: '&none',\n'&note'?\nat /box/main.raku:2\n------> \u{1b}[32msay \u{1b}[33m⏏\u{1b}[31m$nope;\u{1b}[0m\n",
             found("CompileError", "Variable '$nope' is not declared. Did you mean any of these: '&none', '&note'?", 2),
@@ -236,31 +223,29 @@ mod tests {
 
     #[test]
     fn lua() {
-        let lua = Tool {
-            language: "lua",
-            source: "main.lua",
-        };
+        let lua = Tool::new("lua", "main.lua");
         lua.run(
-            "lua5.4: /box/main.lua:4: ')' expected (to close '(' at line 3) near 'end'\n",
+            "/usr/bin/lua5.4: /box/main.lua:4: ')' expected (to close '(' at line 3) near 'end'\n",
             found("SyntaxError", "')' expected (to close '(' at line 3) near 'end'", 4),
         );
         lua.run(
-            "lua5.4: /box/main.lua:2: attempt to index a nil value (field 'x')\nstack traceback:\n\t/box/main.lua:2: in local 'f'\n\t/box/main.lua:5: in main chunk\n\t[C]: in ?\n",
+            "/usr/bin/lua5.4: /box/main.lua:2: attempt to index a nil value (field 'x')\nstack traceback:\n\t/box/main.lua:2: in local 'f'\n\t/box/main.lua:5: in main chunk\n\t[C]: in ?\n",
             found("Error", "attempt to index a nil value (field 'x')", 2),
         );
         lua.run(
-            "lua5.4: no position\nstack traceback:\n\t[C]: in function 'error'\n\t/box/main.lua:1: in local 'f'\n\t/box/main.lua:2: in main chunk\n\t[C]: in ?\n",
+            "/usr/bin/lua5.4: no position\nstack traceback:\n\t[C]: in function 'error'\n\t/box/main.lua:1: in local 'f'\n\t/box/main.lua:2: in main chunk\n\t[C]: in ?\n",
             found("Error", "no position", 1),
+        );
+        lua.run(
+            "/usr/bin/luajit: /box/main.lua:2: attempt to index field 'x' (a nil value)\nstack traceback:\n\t/box/main.lua:2: in function 'f'\n\t/box/main.lua:4: in main chunk\n\t[C]: at 0x5582ca2fa2c0\n",
+            found("Error", "attempt to index field 'x' (a nil value)", 2),
         );
         lua.run("main.lua:7: noise\n", None);
     }
 
     #[test]
     fn tcl() {
-        let tcl = Tool {
-            language: "tcl",
-            source: "main.tcl",
-        };
+        let tcl = Tool::new("tcl", "main.tcl");
         tcl.run(
             "noise\ndivide by zero\n    while executing\n\"expr {$x / 0}\"\n    (procedure \"f\" line 2)\n    invoked from within\n\"f 1\"\n    (file \"/box/main.tcl\" line 5)\n",
             found("Error", "divide by zero", 5),

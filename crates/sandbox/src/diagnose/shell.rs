@@ -1,7 +1,7 @@
 //! Shells and awk.
 
 use super::Finding;
-use super::text::{Source, is_blank, last_line, lines};
+use super::text::{Source, is_blank, last_line, line_number, lines};
 
 /// `main.sh: line 3: message` (bash) or `main.sh: 3: message` (dash) as the last thing said: a shell goes on after most errors, so that
 /// an earlier one did not end the script.
@@ -44,16 +44,34 @@ pub(super) fn awk<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
     Some(Finding::new(kind, message, Some(number)))
 }
 
+/// PowerShell's concise view: `Kind: /box/main.ps1:3`, `Line |`, the code, and the message behind bars below it.
+pub(super) fn powershell<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
+    let bar = last_line(text, |line| line == "Line |")?;
+    let (kind, _) = bar
+        .before
+        .lines()
+        .next_back()?
+        .split_once(": ")
+        .filter(|(_, path)| path.contains(source.name()))?;
+    let number = bar.after.lines().next().and_then(|code| line_number(code.trim_start()));
+    let below = bar
+        .after
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.trim_start().strip_prefix('|'));
+    let message = below
+        .map(|line| line.trim_start_matches([' ', '~', '^']))
+        .find(|words| !words.is_empty())?;
+    Some(Finding::new(kind, message, number.map(|(number, _)| number)))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Tool, found};
+    use super::super::tests::{Tool, found};
 
     #[test]
     fn shells() {
-        let bash = Tool {
-            language: "bash",
-            source: "main.sh",
-        };
+        let bash = Tool::new("bash", "main.sh");
         bash.run(
             "/box/main.sh: line 4: syntax error: unexpected end of file\n",
             found("SyntaxError", "syntax error: unexpected end of file", 4),
@@ -79,10 +97,7 @@ mod tests {
             None,
         );
         bash.run("cat: /nope: No such file or directory\n", None);
-        let dash = Tool {
-            language: "sh",
-            source: "main.sh",
-        };
+        let dash = Tool::new("sh", "main.sh");
         dash.run(
             "/box/main.sh: 2: Syntax error: \")\" unexpected (expecting \"}\")\n",
             found("SyntaxError", "Syntax error: \")\" unexpected (expecting \"}\")", 2),
@@ -100,10 +115,7 @@ mod tests {
 
     #[test]
     fn awk() {
-        let awk = Tool {
-            language: "awk",
-            source: "main.awk",
-        };
+        let awk = Tool::new("awk", "main.awk");
         awk.run(
             "mawk: /box/main.awk: line 2: syntax error at or near end of line\n",
             found("SyntaxError", "syntax error at or near end of line", 2),
@@ -121,5 +133,19 @@ mod tests {
             found("Error", "division by zero attempted", 2),
         );
         awk.run("error: noise\n", None);
+    }
+    // Not on the machine that the rest was captured on: the view is as in PowerShell/PowerShell#11377.
+    #[test]
+    fn powershell() {
+        let powershell = Tool::new("powershell", "main.ps1");
+        powershell.run(
+            "Exception: /box/main.ps1\nLine |\n   5 |  throw 'Oops!'\n     |  ^ Oops!\n",
+            found("Exception", "Oops!", 5),
+        );
+        powershell.run(
+            "RuntimeException: /box/main.ps1:2\nLine |\n   2 |  1 / 0\n     |  ~~~~~\n     | Attempted to divide by zero.\n",
+            found("RuntimeException", "Attempted to divide by zero.", 2),
+        );
+        powershell.run("noise\n", None);
     }
 }

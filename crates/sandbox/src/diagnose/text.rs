@@ -81,16 +81,18 @@ impl<'a> Source<'a> {
     }
 
     /// Every mention of the caller's program: what comes before its path, and what comes after.
-    fn mentions<'t>(self, text: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
+    fn mentions(self, text: &str) -> impl Iterator<Item = (&str, &str)> {
         let name = self.name;
         text.match_indices(name).filter_map(move |(at, _)| {
             let (before, after) = text.split_at_checked(at)?;
             let after = after
                 .strip_prefix(name)
                 .filter(|after| !name.is_empty() && !after.starts_with(is_word))?;
-            let before = before
-                .strip_suffix("./")
-                .or_else(|| before.strip_suffix(WORKSPACE))
+            // D's runtime drops the slash that a path begins with.
+            let directories = [WORKSPACE, "box/", "./"];
+            let before = directories
+                .iter()
+                .find_map(|directory| before.strip_suffix(directory))
                 .unwrap_or(before);
             let before = before.strip_suffix("file://").unwrap_or(before);
             let elsewhere = before.ends_with(|c: char| is_word(c) || matches!(c, '/' | '.' | '-'));
@@ -153,6 +155,13 @@ pub(super) fn exception(line: &str) -> Option<(&str, &str)> {
     is_name.then_some((kind, message.trim()))
 }
 
+/// A line number, counted from 1, at the start of `text`, and what follows it.
+pub(super) fn line_number(text: &str) -> Option<(u32, &str)> {
+    let after = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number = text.strip_suffix(after)?.parse().ok().filter(|number| *number > 0)?;
+    Some((number, after))
+}
+
 /// The first `limit` bytes, or a few less so that they end on a character.
 pub(super) fn head(text: &str, limit: usize) -> &str {
     text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
@@ -212,13 +221,6 @@ fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// A line number, counted from 1, at the start of `text`, and what follows it.
-fn line_number(text: &str) -> Option<(u32, &str)> {
-    let after = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let number = text.strip_suffix(after)?.parse().ok().filter(|number| *number > 0)?;
-    Some((number, after))
-}
-
 /// What follows a column, or a range of columns, at the start of `text`.
 fn without_column(text: &str) -> Option<&str> {
     let is_digit = |c: char| c.is_ascii_digit();
@@ -248,6 +250,8 @@ mod tests {
             ("main.x then /box/main.x:3", Some(3)),
             ("/usr/lib/main.x:3", None),
             ("/opt/box/main.x:3", None),
+            ("box/main.x:3", Some(3)),
+            ("sandbox/main.x:3", None),
             ("../main.x:3", None),
             ("domain.x:3", None),
             ("main.xx:3", None),

@@ -3,6 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
 use crate::arena::running_as_root;
 use crate::processes::{self, Process};
 use crate::run::{Ending, Program, Running};
@@ -40,6 +42,33 @@ pub(super) fn launcher(stage: &Stage, program: Program) {
     sweep(stage, program);
 }
 
+/// Ctrl-C at a terminal reaches every process of the foreground group: belljar, its launcher and whoever supervises
+/// the run.
+pub(super) fn interrupted(stage: &Stage, program: Program) {
+    end_by(stage, program, |belljar| {
+        let group = Pid::from_raw(belljar.pid()).expect("pids are positive");
+        kill_process_group(group, Signal::INT).expect("our own group");
+    });
+}
+
+pub(super) fn terminated(stage: &Stage, program: Program) {
+    end_by(stage, program, |belljar| {
+        let process = Pid::from_raw(belljar.pid()).expect("pids are positive");
+        kill_process(process, Signal::TERM).expect("our own child");
+    });
+}
+
+/// A polite end: belljar cleans up itself, with no later start to sweep for it.
+fn end_by(stage: &Stage, program: Program, signal: impl Fn(&Running)) {
+    let (belljar, launcher) = start(stage, program);
+    signal(&belljar);
+    let finished = belljar.finish();
+    let ended_by_it = [Some(128 + 2), Some(128 + 15)].contains(&finished.code) || finished.signal.is_some();
+    assert!(ended_by_it, "{finished:?}");
+    processes::assert_gone(stage.marker(), NOTICE);
+    assert_ends(&launcher);
+}
+
 pub(super) fn kernel_uid(stage: &Stage, program: Program) {
     let (mut belljar, _) = start(stage, program);
     let guests = guests(stage, belljar.pid());
@@ -55,7 +84,7 @@ pub(super) fn kernel_uid(stage: &Stage, program: Program) {
 
 /// A run whose program and whose daemon both sleep, and the launcher behind it.
 fn start(stage: &Stage, program: Program) -> (Running, Process) {
-    let belljar = stage.run_mode(program, "daemon-until-timeout").start();
+    let belljar = stage.run_mode(program, "daemon-until-timeout").start_in_own_group();
     let end = Instant::now() + Duration::from_secs(10);
     // The control: two processes of the guest's, seen from outside.
     while guests(stage, belljar.pid()).len() < 2 {

@@ -123,18 +123,18 @@ IO.puts("total: #{Basket.total(items)}")
 // neither, and takes modules and scripts alike.
 const ERLANG_DRIVER: &str = r##"#!/usr/bin/env escript
 main([Source | Arguments]) ->
-    {ok, File} = file:open(Source, [read]),
-    Start = case io:get_line(File, "") of
+    {ok, Device} = file:open(Source, [read]),
+    Start = case io:get_line(Device, "") of
         "#!" ++ _ -> 2;
-        _ -> {ok, 0} = file:position(File, 0), 1
+        _ -> {ok, 0} = file:position(Device, 0), 1
     end,
-    {ok, Epp} = epp:open([{fd, File}, {name, Source}, {location, {Start, 1}}, {default_encoding, utf8}]),
+    {ok, Epp} = epp:open([{fd, Device}, {name, Source}, {location, {Start, 1}}, {default_encoding, utf8}]),
     Parsed = epp:parse_file(Epp),
     Forms = case lists:keyfind(module, 3, Parsed) of
         false -> [{attribute, 1, file, {Source, 1}}, {attribute, 1, module, main}, {attribute, 1, compile, export_all} | Parsed];
         _ -> Parsed
     end,
-    case compile:forms(Forms, [report_errors, {source, Source}]) of
+    case compile:forms(Forms, [return_errors, {source, Source}]) of
         {ok, Module, Binary} ->
             {module, Module} = code:load_binary(Module, Source, Binary),
             Entries = [{main, [Arguments]}, {main, []}, {start, []}],
@@ -145,7 +145,10 @@ main([Source | Arguments]) ->
                     io:format(standard_error, "~ts exports none of main/1, main/0 and start/0~n", [Source]),
                     halt(1)
             end;
-        error ->
+        {error, Errors, _} ->
+            Line = fun({Number, _Column}) -> Number; (Number) -> Number end,
+            [io:format(standard_error, "~ts:~p: ~ts~n", [File, Line(Where), Pass:format_error(What)])
+             || {File, Found} <- Errors, {Where, Pass, What} <- Found],
             halt(1)
     end.
 "##;
@@ -236,6 +239,8 @@ pub(super) const SCHEME: Language = Language {
             also: &["stdbuf"],
             package: Package::Debian("chicken-bin"),
             run: &["stdbuf", "-oL", "{program}", "-script", "{source}"],
+            // Debian keeps the import libraries here.
+            reads: &["/var/lib/chicken"],
             version: &["-release"],
             ..INTERPRETER
         },

@@ -300,6 +300,8 @@ pub(super) const RUBY: Language = Language {
         // Ruby has neither option nor variable for this, and `-e` would take `$0`, `__FILE__` and `DATA` from the program.
         support: &[("unbuffered.rb", "$stdout.sync = true\n")],
         run: &["{program}", "-r{build}/unbuffered.rb", "{source}"],
+        // Where `gem install` puts things on Debian.
+        reads: &["/var/lib/gems"],
         ..INTERPRETER
     }],
     sample: Sample {

@@ -1,11 +1,11 @@
-//! R, Octave, SQLite and Sass.
+//! R, Julia, Octave, `SQLite` and Sass.
 
 use super::Finding;
 use super::compiler::COMPILE_ERROR;
-use super::text::{Source, first_line, is_blank, last_line, or_next_line};
+use super::text::{Source, exception, first_line, is_blank, last_line, line_number, or_next_line};
 
 /// `Error in f(1) : message`, and that execution was halted. R keeps no lines.
-pub(super) fn r<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
+pub(super) fn r<'t>(text: &'t str, _: Source<'_>) -> Option<Finding<'t>> {
     let halted = last_line(text, |line| !is_blank(line)).filter(|line| line.text == "Execution halted")?;
     let error = last_line(halted.before, |line| {
         line.starts_with("Error in ") || line.starts_with("Error: ")
@@ -13,16 +13,9 @@ pub(super) fn r<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let message = match error.text.strip_prefix("Error: ") {
         Some(message) => message,
         // A call ends in a parenthesis, and may well hold a colon.
-        None => error
-            .text
-            .split_once(") :")
-            .or_else(|| error.text.split_once(" :"))
-            .map_or("", |(_, message)| message),
+        None => error.text.split_once(") :").or_else(|| error.text.split_once(" :"))?.1,
     };
     let message = or_next_line(message, error.after);
-    if let Some((number, message)) = source.located(message) {
-        return Some(Finding::new("SyntaxError", message, Some(number)));
-    }
     let kind = if message.starts_with("unexpected ") {
         "SyntaxError"
     } else {
@@ -32,6 +25,32 @@ pub(super) fn r<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
         kind,
         message.strip_suffix(" in:").unwrap_or(message),
         None,
+    ))
+}
+
+/// `ERROR: LoadError: Kind: message`, then the frames. `error("message")` has no kind.
+pub(super) fn julia<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
+    let line = last_line(text, |line| line.starts_with("ERROR: "))?;
+    let thrown = line
+        .text
+        .trim_start_matches("ERROR: ")
+        .trim_start_matches("LoadError: ");
+    // Without frames or a place it is something the program printed.
+    if !line.after.contains("Stacktrace:") && !line.after.contains("in expression starting at ") {
+        return None;
+    }
+    let named = exception(thrown).filter(|(kind, _)| kind.ends_with("Error") || kind.ends_with("Exception"));
+    let (kind, message) = named.unwrap_or(("ErrorException", thrown));
+    // The parser points at the code, with its words behind a line.
+    let pointed = line
+        .after
+        .lines()
+        .find_map(|line| line.split_once("── "))
+        .filter(|_| kind == "ParseError");
+    Some(Finding::new(
+        kind,
+        pointed.map_or(message, |(_, words)| words),
+        source.line_in(line.after),
     ))
 }
 
@@ -48,36 +67,33 @@ pub(super) fn octave<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t
     let message = last_line(frames.before, |line| line.starts_with("error: "))?
         .text
         .strip_prefix("error: ")?;
-    let number = frames.after.lines().find_map(|frame| {
-        let place = frame
-            .trim_start()
-            .strip_prefix(source.stem())?
-            .strip_prefix(" at line ")?;
-        place.split(' ').next()?.parse().ok().filter(|number| *number > 0)
-    });
-    Some(Finding::new("Error", message, number))
+    let mut places = frames
+        .after
+        .lines()
+        .filter_map(|frame| frame.trim_start().split_once(" at line "));
+    let place = places
+        .find(|(function, _)| *function == source.stem())
+        .and_then(|(_, place)| line_number(place));
+    Some(Finding::new("Error", message, place.map(|(number, _)| number)))
 }
 
 /// `Parse error near line 2: message`, the first: without `-bail` the shell goes on.
 pub(super) fn sqlite<'t>(text: &'t str, _: Source<'_>) -> Option<Finding<'t>> {
-    let phases = ["Parse error", "Runtime error", "Error"];
-    let line = first_line(text, |line| {
-        phases.iter().any(|phase| {
-            line.strip_prefix(phase)
-                .is_some_and(|rest| rest.starts_with([' ', ':']))
-        })
-    })?;
+    const PHASES: &[&str] = &["Parse error ", "Runtime error ", "Error: "];
+    let line = first_line(text, |line| PHASES.iter().any(|phase| line.starts_with(phase)))?;
     let (place, message) = line.text.split_once(": ")?;
-    let (number, message) = match place.split_once(" near line ") {
-        Some((_, number)) => (number.parse().ok().filter(|number| *number > 0), message),
-        None => (None, message),
-    };
-    // The code of the result, for whoever knows them by heart.
-    let message = message
-        .rsplit_once(" (")
-        .filter(|(_, code)| code.trim_end_matches(')').parse::<u32>().is_ok())
-        .map_or(message, |(message, _)| message);
-    Some(Finding::new("SQLError", message, number))
+    let number = place
+        .split_once(" near line ")
+        .and_then(|(_, number)| line_number(number))
+        .map(|(number, _)| number);
+    // At the end is the result's code, for whoever knows them by heart.
+    let is_code = |code: &str| code.strip_suffix(')').is_some_and(|code| code.parse::<u32>().is_ok());
+    let coded = message.rsplit_once(" (").filter(|(_, code)| is_code(code));
+    Some(Finding::new(
+        "SQLError",
+        coded.map_or(message, |(message, _)| message),
+        number,
+    ))
 }
 
 /// `Error: message`, then `on line 2:13 of main.scss` (sassc) or `main.scss 2:13` (Dart Sass).
@@ -89,14 +105,11 @@ pub(super) fn sass<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>>
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Tool, found};
+    use super::super::tests::{Tool, found};
 
     #[test]
     fn r() {
-        let r = Tool {
-            language: "r",
-            source: "main.R",
-        };
+        let r = Tool::new("r", "main.R");
         r.run(
             "Error: unexpected '}' in:\n\"  x + \n}\"\nExecution halted\n",
             found("SyntaxError", "unexpected '}'", 0),
@@ -116,12 +129,24 @@ mod tests {
         r.run("Error: noise\n", None);
     }
 
+    // Not on the machine that the rest was captured on: the traces are as in JuliaLang/julia#53919 and #49876.
+    #[test]
+    fn julia() {
+        let julia = Tool::new("julia", "main.jl");
+        julia.run(
+            "ERROR: LoadError: DivideError: integer division error\nStacktrace:\n [1] div\n   @ ./int.jl:295 [inlined]\n [2] f(x::Int64)\n   @ Main /box/main.jl:2\n [3] top-level scope\n   @ /box/main.jl:5\nin expression starting at /box/main.jl:5\n",
+            found("DivideError", "integer division error", 2),
+        );
+        julia.run(
+            "ERROR: LoadError: bad thing\nStacktrace:\n [1] error(s::String)\n   @ Base ./error.jl:35\n [2] top-level scope\n   @ /box/main.jl:1\nin expression starting at /box/main.jl:1\n",
+            found("ErrorException", "bad thing", 1),
+        );
+        julia.run("ERROR: noise\n", None);
+    }
+
     #[test]
     fn octave() {
-        let octave = Tool {
-            language: "octave",
-            source: "main.m",
-        };
+        let octave = Tool::new("octave", "main.m");
         octave.run(
             "error: parse error near line 2 of file /box/main.m\n\n  syntax error\n\n>>> y = (x + ;\n             ^\nerror: ignoring const execution_exception& while preparing to exit\n",
             found("SyntaxError", "syntax error", 2),
@@ -138,10 +163,7 @@ mod tests {
 
     #[test]
     fn sqlite() {
-        let sqlite = Tool {
-            language: "sqlite",
-            source: "main.sql",
-        };
+        let sqlite = Tool::new("sql", "main.sql");
         sqlite.run(
             "Parse error near line 2: near \"selec\": syntax error\n  selec 1;\n  ^--- error here\n",
             found("SQLError", "near \"selec\": syntax error", 2),
@@ -159,10 +181,7 @@ mod tests {
 
     #[test]
     fn sass() {
-        let sass = Tool {
-            language: "scss",
-            source: "main.scss",
-        };
+        let sass = Tool::new("scss", "main.scss");
         sass.compile("Error: Undefined variable: \"$nope\".\n        on line 2:13 of main.scss\n>> .a { color: $nope; }\n\n   ------------^\n", found("CompileError", "Undefined variable: \"$nope\".", 2));
         sass.run("Error: bad 1\n        on line 2:21 of main.scss, in mixin `f`\n        from line 4:15 of main.scss\n>>   @error \"bad #{$x}\";\n", found("CompileError", "bad 1", 2));
         sass.run("Error: Undefined variable.\n  ╷\n2 │ .a { color: $nope; }\n  │             ^^^^^\n  ╵\n  main.scss 2:13  root stylesheet\n", found("CompileError", "Undefined variable.", 2));

@@ -1,0 +1,31 @@
+//! Medians and percentiles.
+
+use std::time::Duration;
+
+/// Timings of one thing.
+#[derive(Debug, Default)]
+pub(crate) struct Timings(Vec<Duration>);
+
+impl Timings {
+    pub(crate) fn push(&mut self, duration: Duration) {
+        self.0.push(duration);
+    }
+
+    /// The value that this share (0 to 1) of timings is below, in milliseconds.
+    pub(crate) fn percentile(&self, share: f64) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "an index into a short list"
+        )]
+        let index = ((sorted.len() as f64 - 1.0) * share).round() as usize;
+        sorted.get(index).map_or(f64::NAN, |duration| duration.as_secs_f64() * 1e3)
+    }
+
+    pub(crate) fn median(&self) -> f64 {
+        self.percentile(0.5)
+    }
+}
