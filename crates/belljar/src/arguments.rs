@@ -29,7 +29,7 @@ pub(crate) struct GlobalArguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run code once; its output and exit code are passed through
-    Run(RunArguments),
+    Run(Box<RunArguments>),
     /// Run a sample in every language found on this machine and show the results
     Example(ExampleArguments),
     /// Show what is enforced here, what is found, and what to do about the rest
@@ -37,7 +37,9 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code: the program's own; 124 timed out; 137 ended by a limit or a signal; 125 belljar refused or failed.")]
+#[command(
+    after_help = "Exit code: the program's own; 124 timed out; 137 ended by a limit or a signal; 125 belljar refused or failed."
+)]
 pub(crate) struct RunArguments {
     /// The program; `-` reads it from standard input
     #[arg(value_name = "FILE", required_unless_present = "code", conflicts_with = "code")]

@@ -33,15 +33,13 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 
 /// Says what failed and why, on standard error.
 pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
-    let mut text = match refusal_in(error) {
+    let text = match refusal_in(error) {
         Some(refusal) => format!("error: {}\n\nhint: {}\n", refusal.message(), refusal.hint()),
-        None => format!("error: {error}\n"),
-    };
-    if refusal_in(error).is_none() {
-        for cause in error.chain().skip(1) {
-            text.push_str(&format!("  caused by: {cause}\n"));
+        None => {
+            let causes: String = error.chain().skip(1).map(|cause| format!("  caused by: {cause}\n")).collect();
+            format!("error: {error}\n{causes}")
         }
-    }
+    };
     std::io::stderr().write_all(text.as_bytes()).ok();
     ExitCode::from(REFUSED_OR_FAILED)
 }

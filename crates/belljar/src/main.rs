@@ -35,7 +35,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     tokio.block_on(async {
         match arguments.command {
-            Command::Run(arguments) => command::run::run(arguments, &settings).await,
+            Command::Run(arguments) => command::run::run(*arguments, &settings).await,
             Command::Example(arguments) => command::example::run(&arguments, &settings).await,
             Command::Doctor(arguments) => command::doctor::run(&arguments, &settings).await,
         }

@@ -102,7 +102,9 @@ impl Settings {
 
 fn read_default(environment: &Environment) -> anyhow::Result<File> {
     let folder = environment.config_home.clone().or_else(|| Some(environment.home.as_ref()?.join(".config")));
-    let Some(path) = folder.map(|folder| folder.join("belljar/belljar.toml")) else { return Ok(File::default()) };
+    let Some(path) = folder.map(|folder| folder.join("belljar/belljar.toml")) else {
+        return Ok(File::default());
+    };
     match std::fs::read_to_string(&path) {
         Ok(text) => parse(&text, &path),
         // Nobody has to have one; a home that we may not look into is as good as none.
@@ -111,7 +113,8 @@ fn read_default(environment: &Environment) -> anyhow::Result<File> {
 }
 
 fn read(path: &Path) -> anyhow::Result<File> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the configuration `{}`", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read the configuration `{}`", path.display()))?;
     parse(&text, path)
 }
 
@@ -122,7 +125,9 @@ fn parse(text: &str, path: &Path) -> anyhow::Result<File> {
 impl FileLimits {
     fn over(&self, base: Limits) -> anyhow::Result<Limits> {
         let time = |text: &Option<String>, base: Duration| match text {
-            Some(text) => humantime::parse_duration(text).with_context(|| format!("`{text}` is no time; write it like `30s`")),
+            Some(text) => {
+                humantime::parse_duration(text).with_context(|| format!("`{text}` is no time; write it like `30s`"))
+            }
             None => Ok(base),
         };
         let size = |text: &Option<String>, base: Bytes| match text {
@@ -161,7 +166,8 @@ mod tests {
     fn flags_win_over_environment_over_file() {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let path = folder.path().join("belljar.toml");
-        std::fs::write(&path, "require = \"landlock\"\n[limits]\nmemory = \"1GiB\"\n[defaults]\ntimeout = \"5s\"\n").expect("write");
+        std::fs::write(&path, "require = \"landlock\"\n[limits]\nmemory = \"1GiB\"\n[defaults]\ntimeout = \"5s\"\n")
+            .expect("write");
         let mut environment = Environment { config: Some(path), ..Environment::default() };
 
         let settings = Settings::resolve(&global(), &environment).expect("settings");

@@ -43,14 +43,17 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let per_second = throughput(&runtime, options).await?;
     let after = Footprint::of_this_tree();
 
+    let verdict = |met| if met { "met" } else { "MISSED" };
     let added = latency.belljar.median() - latency.plain.median();
-    let mut text = format!("`{PROGRAM}` with python3, {} rounds interleaved, ms from start to end\n\n", options.rounds);
-    text.push_str("                    min    median       p95\n");
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "`{PROGRAM}` with python3, {} rounds interleaved, ms from start to end\n", options.rounds)?;
+    writeln!(out, "                    min    median       p95")?;
     for (name, timings) in latency.rows() {
         let [low, middle, high] = [0.0, 0.5, 0.95].map(|share| timings.percentile(share));
-        text.push_str(&format!("{name:<14} {low:8.2}  {middle:8.2}  {high:8.2}\n"));
+        writeln!(out, "{name:<14} {low:8.2}  {middle:8.2}  {high:8.2}")?;
     }
-    text.push_str(&format!(
+    write!(
+        out,
         "\nadded by belljar over fork and exec: {added:.2} ms median (budget {ADDED_COST_BUDGET_MS} ms): {}\n\
          sandboxes per second, {} at a time: {per_second:.0} (budget {THROUGHPUT_BUDGET}): {}\n\
          over {} runs: descriptors {} to {}, processes {} to {}, mounts {} to {}, resident {} to {} KiB\n",
@@ -66,14 +69,9 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
         after.mounts,
         before.resident_kib,
         after.resident_kib,
-    ));
-    std::io::stdout().write_all(text.as_bytes())?;
+    )?;
     let met = added <= ADDED_COST_BUDGET_MS && per_second >= THROUGHPUT_BUDGET;
     Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn verdict(met: bool) -> &'static str {
-    if met { "met" } else { "MISSED" }
 }
 
 async fn start() -> anyhow::Result<Runtime> {
@@ -191,7 +189,9 @@ impl Footprint {
 }
 
 fn children(pid: u32) -> Vec<u32> {
-    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
     let lists = tasks.flatten().filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
 }

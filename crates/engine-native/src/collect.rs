@@ -52,7 +52,9 @@ impl Walk<'_> {
     /// One directory; those in it go to `pending`. Every path is opened from the workspace anew, so one descriptor is open at a time.
     fn directory(&mut self, path: &[u8], pending: &mut Vec<Vec<u8>>) {
         let entries = open_beneath(self.workspace.as_fd(), path, OFlags::DIRECTORY).and_then(Dir::read_from);
-        let Ok(entries) = entries else { return self.skip(path, SkipReason::Unreadable) };
+        let Ok(entries) = entries else {
+            return self.skip(path, SkipReason::Unreadable);
+        };
         for entry in entries.flatten() {
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
@@ -73,13 +75,17 @@ impl Walk<'_> {
     }
 
     fn file(&mut self, path: &[u8]) {
-        let Ok(checked) = WorkspacePath::new(OsStr::from_bytes(path)) else { return self.skip(path, SkipReason::Name) };
+        let Ok(checked) = WorkspacePath::new(OsStr::from_bytes(path)) else {
+            return self.skip(path, SkipReason::Name);
+        };
         // NONBLOCK: should it have become a FIFO since, the open does not wait for a writer.
         let Ok(file) = open_beneath(self.workspace.as_fd(), path, OFlags::NONBLOCK | OFlags::NOCTTY) else {
             return self.skip(path, SkipReason::Unreadable);
         };
         let file = File::from(file);
-        let Ok(metadata) = file.metadata() else { return self.skip(path, SkipReason::Unreadable) };
+        let Ok(metadata) = file.metadata() else {
+            return self.skip(path, SkipReason::Unreadable);
+        };
         if !metadata.is_file() {
             return self.skip(path, SkipReason::NotRegular);
         }
@@ -114,7 +120,8 @@ impl Walk<'_> {
 
 /// Opens below the workspace and nowhere else: no link, no `..`, no other file system, checked by the kernel as it walks.
 fn open_beneath(workspace: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> rustix::io::Result<OwnedFd> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
+    let resolve =
+        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
     let path = if path.is_empty() { b".".as_slice() } else { path };
     openat2(workspace, OsStr::from_bytes(path), flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty(), resolve)
 }

@@ -128,7 +128,10 @@ async fn attempt(launcher: &LauncherProcess, view: &View, kind: &WallKind) -> Re
         return Err(Attempted::Failed(format!("{} does not stand: {}", layer.name, layer.evidence)));
     }
     if finished.status != (Status::Completed { exit_code: 0 }) {
-        return Err(Attempted::Failed(format!("a shell inside did not work: {:?} {}", finished.status, finished.stderr.text)));
+        return Err(Attempted::Failed(format!(
+            "a shell inside did not work: {:?} {}",
+            finished.status, finished.stderr.text
+        )));
     }
     Ok((seen, holders))
 }
@@ -210,7 +213,8 @@ fn memory_enforcement(kind: &WallKind, holders: Holders) -> Enforcement {
 /// What is not there, by name: layers that were looked for and not seen, those a weaker kind of walls does not have, and parts of
 /// Landlock that this kernel's version lacks.
 fn missing(level: Level, layers: &[LayerReport]) -> Vec<String> {
-    let mut missing: Vec<String> = layers.iter().filter(|layer| !layer.stands).map(|layer| layer.name.clone()).collect();
+    let mut missing: Vec<String> =
+        layers.iter().filter(|layer| !layer.stands).map(|layer| layer.name.clone()).collect();
     if level == Level::Landlock {
         let absent = [
             "user-namespace",
@@ -226,7 +230,8 @@ fn missing(level: Level, layers: &[LayerReport]) -> Vec<String> {
         missing.extend(absent.map(str::to_owned));
     }
     let version = jail::landlock_version();
-    for (since, part) in [(2, "landlock-refer"), (3, "landlock-truncate"), (5, "landlock-ioctl"), (6, "landlock-scope")] {
+    for (since, part) in [(2, "landlock-refer"), (3, "landlock-truncate"), (5, "landlock-ioctl"), (6, "landlock-scope")]
+    {
         if version < since {
             missing.push(part.to_owned());
         }
@@ -250,7 +255,8 @@ fn advice(level: Level, memory: Option<CgroupKind>) -> Vec<String> {
             advice.push("user namespaces are turned off: `sysctl user.max_user_namespaces=10000`".to_owned());
         }
         if says("/proc/sys/kernel/unprivileged_userns_clone", "0") {
-            advice.push("user namespaces are for root only here: `sysctl kernel.unprivileged_userns_clone=1`".to_owned());
+            advice
+                .push("user namespaces are for root only here: `sysctl kernel.unprivileged_userns_clone=1`".to_owned());
         }
         if advice.is_empty() {
             advice.push(
@@ -264,10 +270,14 @@ fn advice(level: Level, memory: Option<CgroupKind>) -> Vec<String> {
         }
     }
     if jail::landlock_version() == 0 {
-        advice.push("this kernel has no Landlock: boot one that is 5.13 or newer with `landlock` in its `lsm=` list".to_owned());
+        advice.push(
+            "this kernel has no Landlock: boot one that is 5.13 or newer with `landlock` in its `lsm=` list".to_owned(),
+        );
     }
     if level == Level::FullNoProc {
-        advice.push("guests have no /proc, because this container masks its own: Java and `<(…)` in bash need one".to_owned());
+        advice.push(
+            "guests have no /proc, because this container masks its own: Java and `<(…)` in bash need one".to_owned(),
+        );
     }
     if memory.is_none() && level > Level::None {
         advice.push(

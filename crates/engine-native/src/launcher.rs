@@ -1,6 +1,7 @@
 //! The launcher process, from the server's side.
 
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,7 +36,12 @@ impl LauncherProcess {
     }
 
     /// Orders a run. A launcher that died since the last order is replaced; its runs died with it.
-    pub(crate) async fn order(&self, spec: &Spec, contents: &[&[u8]], stdio: &RunStdio) -> Result<Monitor, NativeError> {
+    pub(crate) async fn order(
+        &self,
+        spec: &Spec,
+        contents: &[&[u8]],
+        stdio: &RunStdio,
+    ) -> Result<Monitor, NativeError> {
         let live = self.live();
         match live.order(spec, contents, stdio).await {
             Err(error) if is_gone(&error) => {
@@ -78,6 +84,15 @@ fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::NotConnected)
 }
 
+/// Registers a descriptor with tokio.
+#[expect(
+    deprecated,
+    reason = "`register` is `unsafe` for types that change their descriptor; `jail`'s own one for life, and `unsafe` stays in `jail`"
+)]
+pub(crate) fn watched<T: AsRawFd>(owner: T) -> io::Result<AsyncFd<T>> {
+    AsyncFd::new(owner)
+}
+
 #[expect(clippy::disallowed_methods, reason = "this is the one place where the server starts a host process")]
 fn spawn(executable: &Path) -> io::Result<Live> {
     let (theirs, ours) = jail::Launcher::channel()?;
@@ -88,5 +103,5 @@ fn spawn(executable: &Path) -> io::Result<Live> {
         .stdin(Stdio::from(theirs))
         .stdout(Stdio::null())
         .spawn()?;
-    Ok(Live { socket: AsyncFd::new(ours)?, child: Mutex::new(child) })
+    Ok(Live { socket: watched(ours)?, child: Mutex::new(child) })
 }

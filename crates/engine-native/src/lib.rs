@@ -120,7 +120,9 @@ impl Engine for NativeEngine {
             return Ok(());
         }
         let hint = match language.toolchains.first().map(|toolchain| toolchain.package) {
-            Some(Package::Debian(package)) => format!("install it: `apt-get install {package}` (or your system's package for it)"),
+            Some(Package::Debian(package)) => {
+                format!("install it: `apt-get install {package}` (or your system's package for it)")
+            }
             Some(Package::Elsewhere(source)) => format!("install it: {source}"),
             None => "use another language".to_owned(),
         };
@@ -161,15 +163,17 @@ impl Shared {
         recipe.spec.without.clone_from(&self.without);
         let mut given = plan.files().to_vec();
         given.extend(PlannedFile::program(&plan));
+        let contents: Vec<&[u8]> = recipe.contents.iter().map(AsRef::as_ref).collect();
         let input = Input {
-            contents: &recipe.contents,
+            contents: &contents,
             stdin: plan.stdin(),
             output: plan.limits().output,
             files: &given,
             collect: plan.collect(),
         };
         // The version is asked for beside the first run of a language, not before it.
-        let (finished, runtime) = tokio::join!(run::run(&self.launcher, &recipe.spec, input, live), self.describe(language));
+        let (finished, runtime) =
+            tokio::join!(run::run(&self.launcher, &recipe.spec, input, live), self.describe(language));
         let (finished, runtime) = (finished?, runtime?);
 
         let compiling = tool.found.toolchain.compile.is_some() && finished.command == 0;
@@ -181,7 +185,7 @@ impl Shared {
                 step: if compiling { Step::Compile } else { Step::Run },
                 stderr: &finished.stderr.text,
                 stdout: &finished.stdout.text,
-                source: language.source,
+                source: &plan.names().source,
             })
         };
         Ok(Outcome {
@@ -241,7 +245,8 @@ fn make_scratch(path: &Path) -> Result<(), NativeError> {
     // Guests of a root server have user ids of their own and must be able to pass through.
     std::fs::DirBuilder::new().recursive(true).mode(0o711).create(path).map_err(scratch)?;
     let metadata = std::fs::symlink_metadata(path).map_err(scratch)?;
-    let is_ours = metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0;
+    let is_ours =
+        metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0;
     if !is_ours {
         return Err(scratch(std::io::ErrorKind::PermissionDenied.into()));
     }

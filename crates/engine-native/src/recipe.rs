@@ -1,9 +1,10 @@
 //! From a plan and a toolchain to a jail's spec.
 
+use std::borrow::Cow;
 use std::path::Path;
 
-use jail::{Command, File, Places, Purpose, Spec, Stdio, View, Walls};
-use sandbox::{AddressSpace, Limits, Plan};
+use jail::{Command, File, Place, Places, Purpose, Spec, Stdio, View, Walls};
+use sandbox::{AddressSpace, Limits, Plan, ProgramNames};
 
 use crate::error::NativeError;
 use crate::tools::{self, FoundTool, GUEST_PATH};
@@ -11,13 +12,19 @@ use crate::tools::{self, FoundTool, GUEST_PATH};
 /// A spec and the contents of its files.
 pub(crate) struct Recipe<'a> {
     pub(crate) spec: Spec,
-    pub(crate) contents: Vec<&'a [u8]>,
+    pub(crate) contents: Vec<Cow<'a, [u8]>>,
 }
 
 /// The jail that runs `plan` with `tool`.
-pub(crate) fn for_plan<'a>(plan: &'a Plan, tool: &FoundTool, view: &View, walls: Walls) -> Result<Recipe<'a>, NativeError> {
+pub(crate) fn for_plan<'a>(
+    plan: &'a Plan,
+    tool: &FoundTool,
+    view: &View,
+    walls: Walls,
+) -> Result<Recipe<'a>, NativeError> {
     let language = plan.language();
-    let kitchen = Kitchen { tool, places: walls.places(), source: language.source, memory_mb: plan.limits().memory.whole_mib() };
+    let kitchen =
+        Kitchen { tool, places: walls.places(), names: plan.names(), memory_mb: plan.limits().memory.whole_mib() };
     let mut commands = Vec::new();
     if let Some(compile) = tool.toolchain.compile {
         commands.push(kitchen.command(compile, Stdio::Compiler, language.id)?);
@@ -26,9 +33,18 @@ pub(crate) fn for_plan<'a>(plan: &'a Plan, tool: &FoundTool, view: &View, walls:
     run.arguments.extend(plan.args().iter().cloned());
     commands.push(run);
 
-    let mut files = vec![File { path: language.source.to_owned(), length: plan.code().len() as u64 }];
-    files.extend(plan.files().iter().map(|file| File { path: file.path.as_str().to_owned(), length: file.contents.len() as u64 }));
-    let contents = std::iter::once(plan.code()).chain(plan.files().iter().map(|file| file.contents.as_slice())).collect();
+    let support: Vec<(String, String)> = kitchen.support();
+    let program = (Place::Workspace, plan.names().source.as_str(), plan.code());
+    let given = plan.files().iter().map(|file| (Place::Workspace, file.path.as_str(), file.contents.as_slice()));
+    let (mut files, mut contents) = (Vec::new(), Vec::new());
+    for (place, path, text) in std::iter::once(program).chain(given) {
+        files.push(File { place, path: path.to_owned(), length: text.len() as u64 });
+        contents.push(Cow::Borrowed(text));
+    }
+    for (name, text) in support {
+        files.push(File { place: Place::Build, path: name, length: text.len() as u64 });
+        contents.push(Cow::Owned(text.into_bytes()));
+    }
     let spec = Spec {
         view: view_for(tool, view),
         limits: limits(plan.limits()),
@@ -44,10 +60,13 @@ pub(crate) fn for_plan<'a>(plan: &'a Plan, tool: &FoundTool, view: &View, walls:
 
 /// The jail that asks `tool` for its version.
 pub(crate) fn for_version(tool: &FoundTool, view: &View, walls: Walls) -> Spec {
-    let kitchen = Kitchen { tool, places: walls.places(), source: "", memory_mb: Limits::DEFAULT.memory.whole_mib() };
+    let names = ProgramNames { source: String::new(), entry: String::new() };
+    let kitchen =
+        Kitchen { tool, places: walls.places(), names: &names, memory_mb: Limits::DEFAULT.memory.whole_mib() };
     let program = tool.program.clone();
     let zeroth = program.to_string_lossy().into_owned();
-    let arguments = std::iter::once(zeroth).chain(tool.toolchain.version.iter().map(|argument| (*argument).to_owned())).collect();
+    let arguments =
+        std::iter::once(zeroth).chain(tool.toolchain.version.iter().map(|argument| (*argument).to_owned())).collect();
     let address_space = address_space(tool.toolchain.address_space);
     Spec {
         view: view_for(tool, view),
@@ -77,7 +96,7 @@ fn view_for(tool: &FoundTool, view: &View) -> View {
 struct Kitchen<'a> {
     tool: &'a FoundTool,
     places: Places,
-    source: &'static str,
+    names: &'a ProgramNames,
     memory_mb: u64,
 }
 
@@ -99,10 +118,16 @@ impl Kitchen<'_> {
         }
         template
             .replace("{program}", &self.tool.program.to_string_lossy())
-            .replace("{source}", &self.places.workspace.join(self.source).to_string_lossy())
+            .replace("{source}", &self.places.workspace.join(&self.names.source).to_string_lossy())
             .replace("{workspace}", &self.places.workspace.to_string_lossy())
+            .replace("{entry}", &self.names.entry)
             .replace("{build}", &self.places.build.to_string_lossy())
             .replace("{memory_mb}", &self.memory_mb.to_string())
+    }
+
+    /// The toolchain's own small files.
+    fn support(&self) -> Vec<(String, String)> {
+        self.tool.toolchain.support.iter().map(|(name, text)| ((*name).to_owned(), self.fill(text))).collect()
     }
 
     /// Ours, then the toolchain's, then the caller's; a later value of the same name wins.

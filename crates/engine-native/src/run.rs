@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use jail::{Ended, Exit, Limit, Monitor, Report, RunStdio, Spec};
 use rustix::pipe::{PipeFlags, pipe_with};
 use sandbox::{
-    Bytes, Capture, Captured, Collect, CpuSource, LimitKind, LiveOutput, MemorySource, PlannedFile, Status, Stream, Usage,
+    Bytes, Capture, Captured, Collect, CpuSource, LimitKind, LiveOutput, MemorySource, PlannedFile, Status, Stream,
+    Usage,
 };
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -17,7 +18,7 @@ use tokio::time::sleep_until;
 
 use crate::collect::{Collected, collect};
 use crate::error::NativeError;
-use crate::launcher::LauncherProcess;
+use crate::launcher::{LauncherProcess, watched};
 
 /// How long after its deadline a run's supervisor may take to end it before we do.
 const GRACE: Duration = Duration::from_millis(20);
@@ -66,8 +67,9 @@ pub(crate) async fn run(
     let monitor = launcher.order(spec, input.contents, &stdio).await?;
     // Only the guest's side may hold these, or their end would never show.
     drop(stdio);
-    let monitor = AsyncFd::new(monitor).map_err(NativeError::Reports)?;
-    let mut attempt = Attempt { streams, reports: Reports::default(), files: Collected::default(), stopped: false };
+    let monitor = watched(monitor).map_err(NativeError::Reports)?;
+    let mut attempt =
+        Attempt { streams, reports: Reports::default(), files: Collected::default(), stopped: Stopped::No };
     attempt.follow(&monitor, &input, deadline, live).await?;
     let Attempt { mut streams, reports, files, stopped } = attempt;
     streams.drain(live);
@@ -92,8 +94,14 @@ struct Attempt {
     streams: Streams,
     reports: Reports,
     files: Collected,
-    /// We ended it: its time was up.
-    stopped: bool,
+    stopped: Stopped,
+}
+
+/// Whether we ended the run because its time was up, its supervisor not having done so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stopped {
+    No,
+    Yes,
 }
 
 impl Attempt {
@@ -138,8 +146,8 @@ impl Attempt {
                         *stdin = None;
                     }
                 }
-                () = sleep_until(deadline.into()), if !self.stopped => {
-                    self.stopped = true;
+                () = sleep_until(deadline.into()), if self.stopped == Stopped::No => {
+                    self.stopped = Stopped::Yes;
                     monitor.get_ref().stop();
                 }
             }
@@ -222,7 +230,7 @@ struct Output {
 
 impl Streams {
     fn open(input: &Input<'_>) -> io::Result<(Self, RunStdio)> {
-        let (stdin_guest, stdin) = if input.stdin.is_empty() {
+        let (guest_stdin, stdin) = if input.stdin.is_empty() {
             (File::open("/dev/null")?.into(), None)
         } else {
             let (guest, ours) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -233,9 +241,9 @@ impl Streams {
             let pipe = Some(Receiver::from_owned_fd(ours)?);
             Ok((guest, Output { pipe, capture: Capture::new(input.output) }))
         };
-        let (stdout_guest, stdout) = output()?;
-        let (stderr_guest, stderr) = output()?;
-        let stdio = RunStdio { stdin: stdin_guest, stdout: stdout_guest, stderr: stderr_guest };
+        let (guest_stdout, stdout) = output()?;
+        let (guest_stderr, stderr) = output()?;
+        let stdio = RunStdio { stdin: guest_stdin, stdout: guest_stdout, stderr: guest_stderr };
         Ok((Self { stdin, stdout, stderr }, stdio))
     }
 
@@ -264,29 +272,28 @@ impl Output {
 }
 
 /// How the run ended, from what the kernel and our supervisor say. `None` when neither says.
-fn status(stopped: bool, exit: Option<Exit>, ended: &Ended, limits: &jail::Limits) -> Option<Status> {
-    let limit = exit.and_then(|exit| exit.limit);
-    let out_of_memory = ended.group.oom_kills > 0;
-    match (limit, exit) {
+fn status(stopped: Stopped, exit: Option<Exit>, ended: &Ended, limits: &jail::Limits) -> Option<Status> {
+    match (exit.and_then(|exit| exit.limit), exit) {
         (Some(Limit::Wall), _) => Some(Status::TimedOut),
         (Some(Limit::Memory), _) => Some(Status::LimitExceeded(LimitKind::Memory)),
         (Some(Limit::Cpu), _) => Some(Status::LimitExceeded(LimitKind::Cpu)),
         (Some(Limit::Disk), _) => Some(Status::LimitExceeded(LimitKind::Disk)),
-        (None, _) if stopped => Some(Status::TimedOut),
-        (None, Some(exit)) => Some(judge(exit.status, out_of_memory, ended.cpu_micros / 1000 >= limits.cpu_millis)),
+        (None, _) if stopped == Stopped::Yes => Some(Status::TimedOut),
+        (None, Some(exit)) => Some(judge(exit.status, ended, limits)),
         // The kernel ended the supervisor with its guests.
-        (None, None) if out_of_memory => Some(Status::LimitExceeded(LimitKind::Memory)),
+        (None, None) if ended.group.oom_kills > 0 => Some(Status::LimitExceeded(LimitKind::Memory)),
         (None, None) => None,
     }
 }
 
 /// Reads a wait status. A signal that a limit sends means that limit only when the limit was reached: guests can send signals too.
-fn judge(status: i32, out_of_memory: bool, out_of_time: bool) -> Status {
+fn judge(status: i32, ended: &Ended, limits: &jail::Limits) -> Status {
     const SIGKILL: i32 = 9;
     const SIGXCPU: i32 = 24;
     const SIGXFSZ: i32 = 25;
-    let signal = status & 0x7f;
-    match signal {
+    let out_of_memory = ended.group.oom_kills > 0;
+    let out_of_time = ended.cpu_micros / 1000 >= limits.cpu_millis;
+    match status & 0x7f {
         0 => Status::Completed { exit_code: u8::try_from((status >> 8) & 0xff).unwrap_or(u8::MAX) },
         SIGKILL if out_of_memory => Status::LimitExceeded(LimitKind::Memory),
         SIGKILL | SIGXCPU if out_of_time => Status::LimitExceeded(LimitKind::Cpu),
@@ -317,20 +324,28 @@ mod tests {
 
     #[test]
     fn wait_statuses() {
-        for (status, out_of_memory, out_of_time, expected) in [
-            (0, false, false, Status::Completed { exit_code: 0 }),
-            (3 << 8, false, false, Status::Completed { exit_code: 3 }),
-            (11, false, false, Status::Crashed { signal: 11 }),
-            (11 | 0x80, false, false, Status::Crashed { signal: 11 }),
-            (9, true, false, Status::LimitExceeded(LimitKind::Memory)),
+        const LIMITS: jail::Limits =
+            jail::Limits { memory: 0, disk: 0, files: 0, processes: 0, cpu_millis: 1_000, wall_millis: 0 };
+        let ended = |oom_kills, cpu_micros| Ended {
+            cpu_micros,
+            peak_bytes: 0,
+            group: jail::GroupUsage { oom_kills, ..jail::GroupUsage::default() },
+        };
+        for (status, ended, expected) in [
+            (0, ended(0, 0), Status::Completed { exit_code: 0 }),
+            (3 << 8, ended(0, 0), Status::Completed { exit_code: 3 }),
+            (11, ended(0, 0), Status::Crashed { signal: 11 }),
+            // With a core dump.
+            (11 | 0x80, ended(0, 0), Status::Crashed { signal: 11 }),
+            (9, ended(1, 0), Status::LimitExceeded(LimitKind::Memory)),
             // A guest that kills itself is not out of anything.
-            (9, false, false, Status::Crashed { signal: 9 }),
-            (24, false, false, Status::Crashed { signal: 24 }),
-            (24, false, true, Status::LimitExceeded(LimitKind::Cpu)),
+            (9, ended(0, 0), Status::Crashed { signal: 9 }),
+            (24, ended(0, 0), Status::Crashed { signal: 24 }),
+            (24, ended(0, 1_000_000), Status::LimitExceeded(LimitKind::Cpu)),
             // A child was killed for memory; the program lived on and said so itself.
-            (1 << 8, true, false, Status::Completed { exit_code: 1 }),
+            (1 << 8, ended(1, 0), Status::Completed { exit_code: 1 }),
         ] {
-            assert_eq!(judge(status, out_of_memory, out_of_time), expected, "{status}");
+            assert_eq!(judge(status, &ended, &LIMITS), expected, "{status}");
         }
     }
 }

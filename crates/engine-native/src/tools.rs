@@ -21,8 +21,15 @@ pub(crate) const GUEST_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/u
 
 /// Directories outside `/usr` that hold one toolchain each and nothing of a user's: `*` stands for any name. What is found elsewhere
 /// (a shim, a script in `~/bin`) is not used, because showing a guest the directory around it could show it anything.
-const TOOLCHAIN_HOMES: &[&str] =
-    &["~/.rustup/toolchains/*", "~/.nvm/versions/node/*", "~/.pyenv/versions/*", "~/.ghcup/ghc/*", "~/.deno", "~/.bun", "/opt/*"];
+const TOOLCHAIN_HOMES: &[&str] = &[
+    "~/.rustup/toolchains/*",
+    "~/.nvm/versions/node/*",
+    "~/.pyenv/versions/*",
+    "~/.ghcup/ghc/*",
+    "~/.deno",
+    "~/.bun",
+    "/opt/*",
+];
 
 /// A toolchain that is on this host.
 #[derive(Debug, Clone)]
@@ -47,7 +54,9 @@ fn find_program(toolchain: &'static Toolchain, search: &ToolSearch, view: &View)
     let on_path = search.path.iter().map(|directory| directory.join(toolchain.program));
     let visible = on_path.chain(guest_path().map(|directory| directory.join(toolchain.program))).find(|candidate| {
         // What it resolves to must be visible too: links lead anywhere.
-        is_program(candidate) && view.covers(candidate) && fs::canonicalize(candidate).is_ok_and(|real| view.covers(&real))
+        is_program(candidate)
+            && view.covers(candidate)
+            && fs::canonicalize(candidate).is_ok_and(|real| view.covers(&real))
     });
     if let Some(program) = visible {
         return Some(FoundTool { toolchain, program, home: None });

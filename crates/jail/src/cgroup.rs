@@ -73,7 +73,8 @@ impl Cgroups {
             None => Ok(RunGroup::None),
             Some(Base::Unified(base)) => {
                 let path = make_group(base, &name)?;
-                let directory = rustix::fs::open(&path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+                let directory =
+                    rustix::fs::open(&path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
                 let group = RunGroup::Unified { path: path.clone(), directory };
                 set(&path, "memory.max", memory)?;
                 // Our own supervisor is one process of the group.

@@ -56,7 +56,8 @@ impl Launcher {
         let packed = contents::pack(spec, contents)?;
         let (ours, theirs) = wire::channel()?;
         rustix::fs::fcntl_setfl(&ours, rustix::fs::OFlags::NONBLOCK)?;
-        let order = Order { namespaces: namespaces(spec), memory: spec.limits.memory, processes: spec.limits.processes };
+        let order =
+            Order { namespaces: namespaces(spec), memory: spec.limits.memory, processes: spec.limits.processes };
         let descriptors = [&packed, &stdio.stdin, &stdio.stdout, &stdio.stderr, &theirs].map(|fd| fd.as_fd());
         wire::send(&self.socket, &order, &descriptors)?;
         Ok(Monitor { socket: ours, pidfd: OnceLock::new(), init: spec.has_pid_namespace() })
@@ -84,7 +85,9 @@ impl Monitor {
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => None,
             received => received?,
         };
-        let Some((report, mut descriptors)) = received else { return Ok(None) };
+        let Some((report, mut descriptors)) = received else {
+            return Ok(None);
+        };
         let descriptor = descriptors.pop();
         if let (Report::Started(_), Some(pidfd)) = (&report, &descriptor) {
             self.pidfd.set(pidfd.try_clone()?).ok();
@@ -143,9 +146,8 @@ fn namespaces(spec: &Spec) -> Namespaces {
     match spec.walls {
         Walls::Landlock { .. } => Namespaces::None,
         Walls::Namespaces { .. } if spec.without.is_empty() => Namespaces::All,
-        Walls::Namespaces { .. } => Namespaces::AllBut {
-            pid: !spec.has(Layer::PidNamespace),
-            network: !spec.has(Layer::NetworkNamespace),
-        },
+        Walls::Namespaces { .. } => {
+            Namespaces::AllBut { pid: !spec.has(Layer::PidNamespace), network: !spec.has(Layer::NetworkNamespace) }
+        }
     }
 }

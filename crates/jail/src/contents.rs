@@ -7,7 +7,7 @@ use std::os::unix::fs::{chown, fchown};
 use std::path::Path;
 
 use crate::failure::{At as _, Failure, Step};
-use crate::spec::{File, Spec};
+use crate::spec::{File, Place, Places, Spec};
 
 /// A sealed-off copy of spec and contents, made by the server, read by the jail's first process.
 #[derive(Debug)]
@@ -47,16 +47,22 @@ pub(crate) fn unpack(packed: OwnedFd) -> Result<(Spec, Contents), Failure> {
         Ok((encoded, 8 + length))
     };
     let (encoded, start) = read(&mut file).at(Step::Receive)?;
-    let spec = postcard::from_bytes(&encoded).map_err(|_| Failure::new(Step::Receive, "malformed spec", libc::EINVAL))?;
+    let spec =
+        postcard::from_bytes(&encoded).map_err(|_| Failure::new(Step::Receive, "malformed spec", libc::EINVAL))?;
     Ok((spec, Contents { file, start }))
 }
 
 impl Contents {
-    /// Writes each file below `directory`, which is empty and only this process can reach. `owner` gets what is made, if it is another.
-    pub(crate) fn write_into(&self, directory: &Path, files: &[File], owner: Option<u32>) -> Result<(), Failure> {
+    /// Writes each file to its place below `places`, which are empty and only this process can reach. `owner` gets what is made, if it is
+    /// another.
+    pub(crate) fn write_into(&self, places: &Places, files: &[File], owner: Option<u32>) -> Result<(), Failure> {
         let mut source = &self.file;
         source.seek(SeekFrom::Start(self.start)).at(Step::WriteFiles)?;
         for file in files {
+            let directory = match file.place {
+                Place::Workspace => &places.workspace,
+                Place::Build => &places.build,
+            };
             let write = || -> io::Result<u64> {
                 make_parents(directory, &file.path, owner)?;
                 let mut target = OpenOptions::new().write(true).create_new(true).open(directory.join(&file.path))?;

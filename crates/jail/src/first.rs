@@ -7,7 +7,9 @@ use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{DumpableBehavior, Signal, set_child_subreaper, set_dumpable_behavior, set_parent_process_death_signal};
+use rustix::process::{
+    DumpableBehavior, Signal, set_child_subreaper, set_dumpable_behavior, set_parent_process_death_signal,
+};
 
 use crate::contents::{self, Contents};
 use crate::failure::{At as _, Failure, Step};
@@ -159,9 +161,10 @@ impl Run<'_> {
             Identity::Same => None,
         };
         let scratch = Scratch::make(scratch, owner).at_path(Step::MakeScratch, scratch)?;
-        self.contents.write_into(&scratch.workspace(), &self.spec.files, owner)?;
-        let workspace = rustix::fs::open(scratch.workspace(), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-            .at(Step::MakeScratch)?;
+        self.contents.write_into(&self.spec.walls.places(), &self.spec.files, owner)?;
+        let workspace =
+            rustix::fs::open(scratch.workspace(), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+                .at(Step::MakeScratch)?;
         wire::send(&self.report, &Report::Ready, &[workspace.as_fd()]).at(Step::Supervise)?;
         drop(workspace);
         let watch_memory = if self.memory == MemoryHolder::Watchdog { Watch::On } else { Watch::Off };
@@ -198,7 +201,11 @@ impl Run<'_> {
         let mut events = [PollFd::from_borrowed_fd(self.leash.as_fd(), PollFlags::IN)];
         poll(&mut events, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).at(Step::Supervise)?;
         let [leash] = &events;
-        if leash.revents().is_empty() { Ok(()) } else { Err(Failure::new(Step::Supervise, "the launcher is gone", libc::ECHILD)) }
+        if leash.revents().is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::new(Step::Supervise, "the launcher is gone", libc::ECHILD))
+        }
     }
 }
 

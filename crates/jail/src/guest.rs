@@ -58,11 +58,17 @@ pub(crate) fn enter(lockdown: &Lockdown<'_>, command: &Command, streams: &Stream
 
 enum Never {}
 
-fn lock_down(lockdown: &Lockdown<'_>, command: &Command, streams: &Streams, report: &OwnedFd) -> Result<Never, Failure> {
+fn lock_down(
+    lockdown: &Lockdown<'_>,
+    command: &Command,
+    streams: &Streams,
+    report: &OwnedFd,
+) -> Result<Never, Failure> {
     let spec = lockdown.spec;
     // Everything that allocates or opens comes first; after Landlock and seccomp little would work.
     let program = c_string(command.program.as_os_str().as_bytes())?;
-    let arguments = command.arguments.iter().map(|argument| c_string(argument.as_bytes())).collect::<Result<Vec<_>, _>>()?;
+    let arguments =
+        command.arguments.iter().map(|argument| c_string(argument.as_bytes())).collect::<Result<Vec<_>, _>>()?;
 
     // No controlling terminal, and not in the server's process group.
     rustix::process::setsid().at(Step::Stdio)?;
@@ -177,9 +183,12 @@ fn empty_bounding_set() -> Result<(), Failure> {
     }
     for capability in 0..64 {
         // The kernel answers EINVAL past the last one it knows, which ends the list.
-        let Ok(present) = sys::in_bounding_set(capability) else { break };
+        let Ok(present) = sys::in_bounding_set(capability) else {
+            break;
+        };
         if present {
-            sys::drop_from_bounding_set(capability).at_path(Step::Capabilities, format!("bounding set {capability}"))?;
+            sys::drop_from_bounding_set(capability)
+                .at_path(Step::Capabilities, format!("bounding set {capability}"))?;
         }
     }
     Ok(())

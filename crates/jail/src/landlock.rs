@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, Ruleset, RulesetAttr as _,
-    RulesetCreatedAttr as _, RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, Ruleset,
+    RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 use rustix::fs::{FileType, Mode, OFlags};
 
@@ -84,7 +84,9 @@ fn build(rules: &[Rule], network: Network, abi: ABI) -> Result<RulesetStatus, Fa
     }
     let mut ruleset = ruleset.create().map_err(|error| invalid(&error))?;
     for rule in rules {
-        let Some((place, access)) = open(rule, abi)? else { continue };
+        let Some((place, access)) = open(rule, abi)? else {
+            continue;
+        };
         ruleset = ruleset.add_rule(PathBeneath::new(place, access)).map_err(|error| invalid(&error))?;
     }
     // no_new_privs is a layer of its own, set before this.

@@ -135,7 +135,9 @@ impl Launcher {
     }
 
     fn start(&mut self, order: Order, descriptors: Vec<OwnedFd>) {
-        let Ok([packed, stdin, stdout, stderr, report]) = <[OwnedFd; 5]>::try_from(descriptors) else { return };
+        let Ok([packed, stdin, stdout, stderr, report]) = <[OwnedFd; 5]>::try_from(descriptors) else {
+            return;
+        };
         let inheritance = Descriptors { packed, streams: Streams { stdin, stdout, stderr } };
         let kept = report.try_clone();
         let result = kept.at(Step::Receive).and_then(|kept| self.clone_run(order, inheritance, kept, &report));
@@ -149,10 +151,18 @@ impl Launcher {
     }
 
     /// Clones the run's first process, gives it its place (ids, cgroups) while it waits, and lets it go.
-    fn clone_run(&mut self, order: Order, inherited: Descriptors, report: OwnedFd, to_server: &OwnedFd) -> Result<Run, Failure> {
+    fn clone_run(
+        &mut self,
+        order: Order,
+        inherited: Descriptors,
+        report: OwnedFd,
+        to_server: &OwnedFd,
+    ) -> Result<Run, Failure> {
         let group = self.cgroups.make(order.memory, order.processes).at(Step::JoinCgroup)?;
-        let (user, group_id) =
-            self.identities.take().ok_or_else(|| Failure::new(Step::MapIdentity, "all user ids are in use", libc::EAGAIN))?;
+        let (user, group_id) = self
+            .identities
+            .take()
+            .ok_or_else(|| Failure::new(Step::MapIdentity, "all user ids are in use", libc::EAGAIN))?;
         let (gate_end, gate) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at(Step::Clone)?;
 
         // A non-dumpable process's files in /proc belong to root, and an ordinary user could not write the child's uid_map. The child
@@ -165,7 +175,8 @@ impl Launcher {
         let (pid, pidfd) = match cloned.at(Step::Clone) {
             Ok(Cloned::Parent { pid, pidfd }) => (pid, pidfd),
             Ok(Cloned::Child) => {
-                let memory = if self.cgroups.holders().memory.is_some() { MemoryHolder::Cgroup } else { MemoryHolder::Watchdog };
+                let memory =
+                    if self.cgroups.holders().memory.is_some() { MemoryHolder::Cgroup } else { MemoryHolder::Watchdog };
                 drop(gate);
                 first::main(Inheritance {
                     packed: inherited.packed,
@@ -285,7 +296,8 @@ fn flags(namespaces: Namespaces) -> u64 {
         Namespaces::AllBut { pid, network } => (!pid, !network),
         Namespaces::None => return 0,
     };
-    let mut flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
+    let mut flags =
+        libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
     if network {
         flags |= libc::CLONE_NEWNET;
     }

@@ -50,7 +50,11 @@ pub(crate) fn look_around(spec: &Spec) -> Seen {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         saw("uts-namespace", host == crate::HOSTNAME, format!("host name is {host}"));
         let proc = fs::read_to_string("/proc/self/stat").is_ok();
-        saw("proc", proc, if proc { "a fresh /proc".to_owned() } else { "no /proc: this host masks its own".to_owned() });
+        saw(
+            "proc",
+            proc,
+            if proc { "a fresh /proc".to_owned() } else { "no /proc: this host masks its own".to_owned() },
+        );
     }
     let privileges = rustix::thread::no_new_privs();
     saw("no-new-privs", privileges == Ok(true), format!("prctl says {privileges:?}"));
@@ -60,7 +64,15 @@ pub(crate) fn look_around(spec: &Spec) -> Seen {
     saw("capabilities", empty && (bounding == 0 || !namespaced), format!("none held, {bounding} in the bounding set"));
     // A file that exists on every Linux and is in no view: only Landlock or its absence from the root stops this.
     let landlock = landlock_stops();
-    saw("landlock", landlock, format!("version {}; reading an ungranted file: {}", crate::landlock::version(), if landlock { "denied" } else { "allowed" }));
+    saw(
+        "landlock",
+        landlock,
+        format!(
+            "version {}; reading an ungranted file: {}",
+            crate::landlock::version(),
+            if landlock { "denied" } else { "allowed" }
+        ),
+    );
     let call = sys::denied_call();
     let denied = call.as_ref().err().and_then(std::io::Error::raw_os_error) == Some(libc::ENOSYS);
     saw("seccomp", denied, format!("a call off the list: {}", outcome(&call)));

@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_bind, mount_change, move_mount,
-    open_tree, unmount,
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_bind, mount_change,
+    move_mount, open_tree, unmount,
 };
 
 use crate::contents::Contents;
 use crate::failure::{At as _, Failure, Step};
 use crate::landlock::{Grant, Rule, rule};
 use crate::probe;
-use crate::spec::{BUILD, GUEST_ID, Layer, Proc, Purpose, Spec, WORKSPACE};
+use crate::spec::{BUILD, GUEST_ID, Layer, Places, Proc, Purpose, Spec, WORKSPACE};
 use crate::sys::{self, Groups, MountAccess};
 
 /// The device nodes a guest gets.
@@ -63,7 +63,8 @@ pub(crate) fn build(spec: &Spec, proc: Proc, groups: Groups, contents: &Contents
     std::env::set_current_dir(BUILD_SITE).at(Step::MountRoot)?;
     write_etc().at(Step::MountRoot)?;
     for link in &spec.view.links {
-        std::os::unix::fs::symlink(&link.to, inside(&link.at)).at_path(Step::PlaceEntry, &link.at)?;
+        std::os::unix::fs::symlink(&link.to, link.at.strip_prefix("/").unwrap_or(&link.at))
+            .at_path(Step::PlaceEntry, &link.at)?;
     }
     // A writable place mounted later would hide what lies below it, so that comes after it.
     let (below_writable, plain): (Vec<_>, Vec<_>) = view.iter().partition(|source| is_below_writable(source.path));
@@ -72,7 +73,7 @@ pub(crate) fn build(spec: &Spec, proc: Proc, groups: Groups, contents: &Contents
     }
 
     if spec.purpose == Purpose::Probe {
-        fs::write(inside(Path::new(probe::UNGRANTED)), "").at(Step::MountRoot)?;
+        fs::write(inside(probe::UNGRANTED), "").at(Step::MountRoot)?;
     }
     make_devices(&devices)?;
     fs::create_dir("proc").at(Step::MountProc)?;
@@ -88,9 +89,11 @@ pub(crate) fn build(spec: &Spec, proc: Proc, groups: Groups, contents: &Contents
     for source in below_writable {
         place(source, MountAccess::ReadOnly).at_path(Step::PlaceEntry, source.path)?;
     }
-    contents.write_into(Path::new(inside(Path::new(WORKSPACE))), &spec.files, None)?;
-    let workspace = rustix::fs::open(inside(Path::new(WORKSPACE)), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        .at(Step::MountScratch)?;
+    let places = Places { workspace: inside(WORKSPACE).into(), build: inside(BUILD).into(), temporary: "tmp".into() };
+    contents.write_into(&places, &spec.files, None)?;
+    let workspace =
+        rustix::fs::open(inside(WORKSPACE), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+            .at(Step::MountScratch)?;
 
     // With both paths the same, the old root ends up below the new one at the same place, where it can be detached without a directory
     // for it.
@@ -126,8 +129,8 @@ fn open_sources<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Vec<Sou
 }
 
 /// The path below the directory where the root is built.
-fn inside(path: &Path) -> &str {
-    path.to_str().map_or("", |path| path.trim_start_matches('/'))
+fn inside(path: &str) -> &str {
+    path.trim_start_matches('/')
 }
 
 /// Attaches a source at its path below the current directory.
@@ -179,7 +182,8 @@ fn make_devices(devices: &[Source<'_>]) -> Result<(), Failure> {
         place(device, MountAccess::Device).at_path(Step::MountDevices, device.path)?;
     }
     for (name, target) in [("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")] {
-        std::os::unix::fs::symlink(format!("/proc/self/{target}"), format!("dev/{name}")).at_path(Step::MountDevices, name)?;
+        std::os::unix::fs::symlink(format!("/proc/self/{target}"), format!("dev/{name}"))
+            .at_path(Step::MountDevices, name)?;
     }
     Ok(())
 }
@@ -193,7 +197,7 @@ fn mount_scratch(spec: &Spec) -> io::Result<()> {
     mount("tmpfs", "scratch", "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options.as_c_str()))?;
     for (index, place) in WRITABLE.iter().enumerate() {
         let source = format!("scratch/{index}");
-        let target = inside(Path::new(place));
+        let target = inside(place);
         fs::create_dir(&source)?;
         // Sticky and for all, like any /tmp: programs check.
         fs::set_permissions(&source, fs::Permissions::from_mode(0o1777))?;
@@ -201,8 +205,8 @@ fn mount_scratch(spec: &Spec) -> io::Result<()> {
         mount_bind(source.as_str(), target)?;
     }
     // The workspace is the guest's own directory, not a shared one.
-    fs::set_permissions(inside(Path::new(WORKSPACE)), fs::Permissions::from_mode(0o755))?;
-    fs::create_dir(inside(Path::new(BUILD)))?;
+    fs::set_permissions(inside(WORKSPACE), fs::Permissions::from_mode(0o755))?;
+    fs::create_dir(inside(BUILD))?;
     unmount("scratch", UnmountFlags::DETACH)?;
     fs::remove_dir("scratch")
 }

@@ -76,7 +76,9 @@ pub(crate) fn exceeds(root: &Path, bytes: u64, files: u32) -> bool {
     let mut pending = vec![root.to_owned()];
     let (mut used, mut count) = (0u64, 0u32);
     while let Some(directory) = pending.pop() {
-        let Ok(entries) = fs::read_dir(&directory) else { continue };
+        let Ok(entries) = fs::read_dir(&directory) else {
+            continue;
+        };
         for entry in entries.flatten() {
             let Ok(metadata) = entry.metadata() else { continue };
             count += 1;

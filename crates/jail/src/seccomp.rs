@@ -52,7 +52,8 @@ const ARCH: TargetArch = TargetArch::x86_64;
 const ARCH: TargetArch = TargetArch::aarch64;
 
 fn build(profile: Profile) -> Result<BpfProgram, seccompiler::BackendError> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = ALLOWED.iter().chain(LEGACY).map(|number| (*number, Vec::new())).collect();
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        ALLOWED.iter().chain(LEGACY).map(|number| (*number, Vec::new())).collect();
     if profile.memfd == Memfd::Allowed {
         rules.insert(SYS_memfd_create, Vec::new());
     }

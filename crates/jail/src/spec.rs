@@ -28,7 +28,7 @@ pub struct Spec {
     pub limits: Limits,
     /// Environment of every command, `NAME=value`. Text without NUL.
     pub environment: Vec<String>,
-    /// Files put into the workspace before the start. Their contents follow the encoded spec, in this order.
+    /// Files put into the run's directories before the start. Their contents follow the encoded spec, in this order.
     pub files: Vec<File>,
     /// Run one after the other; the first that fails is the last. At least one.
     pub commands: Vec<Command>,
@@ -107,13 +107,24 @@ pub struct Limits {
     pub wall_millis: u64,
 }
 
-/// A file for the workspace.
+/// A file that is there before the first command starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
+    /// The directory it goes into.
+    pub place: Place,
     /// Relative, without `..`; directories on the way are made.
     pub path: String,
     /// How many bytes of the contents are this file's.
     pub length: u64,
+}
+
+/// Where a file goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Place {
+    /// [`Places::workspace`].
+    Workspace,
+    /// [`Places::build`].
+    Build,
 }
 
 /// A program to run.

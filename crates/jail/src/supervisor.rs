@@ -34,7 +34,9 @@ pub(crate) struct Supervisor<'a> {
 
 /// Why a command is no longer watched.
 enum End {
-    Exited { status: i32 },
+    Exited {
+        status: i32,
+    },
     Limit(Limit),
     /// The server asked for the end, or it or the launcher is gone.
     Stopped,
@@ -64,8 +66,12 @@ impl Supervisor<'_> {
             let pid = self.start(command)?;
             match self.watch(pid, signals, deadline).at(Step::Supervise)? {
                 End::Exited { status } => exit.status = status,
-                End::Limit(limit) => return Ok(Exit { status: libc::SIGKILL, limit: Some(limit), ..exit }),
-                End::Stopped => return Ok(Exit { status: libc::SIGKILL, ..exit }),
+                End::Limit(limit) => {
+                    return Ok(Exit { status: libc::SIGKILL, limit: Some(limit), ..exit });
+                }
+                End::Stopped => {
+                    return Ok(Exit { status: libc::SIGKILL, ..exit });
+                }
             }
             if exit.status != 0 {
                 break;
@@ -165,8 +171,8 @@ fn kill_all_of(user: u32) {
             sys::exit_now(0)
         }
         Ok(Cloned::Parent { pid, .. }) => {
-                sys::reap(pid).ok();
-            }
+            sys::reap(pid).ok();
+        }
         // Out of processes: the loop around this goes on with single kills.
         Err(_) => {}
     }

@@ -44,8 +44,11 @@ pub(crate) fn clone(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Resu
     match i32::try_from(pid).unwrap_or(-1) {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Cloned::Child),
-        // SAFETY: the kernel stored a new descriptor in `pidfd`, which nothing else owns.
-        pid => Ok(Cloned::Parent { pid, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) } }),
+        pid => {
+            // SAFETY: the kernel stored a new descriptor in `pidfd`, which nothing else owns.
+            let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+            Ok(Cloned::Parent { pid, pidfd })
+        }
     }
 }
 
@@ -59,7 +62,10 @@ pub(crate) struct Rusage {
 impl From<libc::rusage> for Rusage {
     fn from(usage: libc::rusage) -> Self {
         let micros = |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_usec.unsigned_abs();
-        Self { cpu_micros: micros(usage.ru_utime) + micros(usage.ru_stime), peak_bytes: usage.ru_maxrss.unsigned_abs() * 1024 }
+        Self {
+            cpu_micros: micros(usage.ru_utime) + micros(usage.ru_stime),
+            peak_bytes: usage.ru_maxrss.unsigned_abs() * 1024,
+        }
     }
 }
 

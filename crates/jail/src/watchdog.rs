@@ -23,7 +23,9 @@ impl Scope {
     pub(crate) fn processes(self) -> Vec<i32> {
         match self {
             Self::Namespace => {
-                let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+                let Ok(entries) = fs::read_dir("/proc") else {
+                    return Vec::new();
+                };
                 let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
                 pids.filter(|pid| *pid != 1).collect()
             }
@@ -43,7 +45,9 @@ impl Scope {
 
 fn children_of(process: &Path) -> Vec<i32> {
     let tasks = Path::new("/proc").join(process).join("task");
-    let Ok(entries) = fs::read_dir(tasks) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(tasks) else {
+        return Vec::new();
+    };
     let lists = entries.flatten().filter_map(|entry| fs::read_to_string(entry.path().join("children")).ok());
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
 }
@@ -100,9 +104,13 @@ impl Watchdog {
 
 /// CPU time of a process and of the children it has reaped.
 fn cpu_micros(pid: i32) -> u64 {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return 0 };
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return 0;
+    };
     // The name in parentheses is the guest's to choose, parentheses and spaces included; what follows the last one is the kernel's.
-    let Some((_, fields)) = stat.rsplit_once(')') else { return 0 };
+    let Some((_, fields)) = stat.rsplit_once(')') else {
+        return 0;
+    };
     // utime, stime, cutime, cstime: fields 14 to 17, counted from the pid as field 1; the state after the name is field 3.
     let ticks: u64 = fields.split_whitespace().skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum();
     ticks.saturating_mul(1_000_000) / rustix::param::clock_ticks_per_second().max(1)
@@ -123,7 +131,9 @@ fn resident(pid: i32) -> u64 {
 
 /// A process may hide this from us (by making itself non-dumpable); then its resident size stands.
 fn proportional(pid: i32) -> u64 {
-    let Ok(rollup) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else { return resident(pid) };
+    let Ok(rollup) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else {
+        return resident(pid);
+    };
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     kib.map_or_else(|| resident(pid), |kib| kib.saturating_mul(1024))

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use sandbox::{
-    Engine, EngineChoice, EngineError, EngineId, Language, LiveOutput, Outcome, Plan, Policy, Refusal, Request, RuntimeInfo,
+    Engine, EngineChoice, EngineError, EngineId, Language, LiveOutput, Outcome, Plan, Policy, Refusal, Request,
+    RuntimeInfo,
 };
 use tokio::sync::Semaphore;
 
@@ -57,7 +58,11 @@ impl Runtime {
         self.first_that_serves(plan.language(), plan.engine())
     }
 
-    fn first_that_serves(&self, language: &'static Language, choice: EngineChoice) -> Result<&Arc<dyn Engine>, Refusal> {
+    fn first_that_serves(
+        &self,
+        language: &'static Language,
+        choice: EngineChoice,
+    ) -> Result<&Arc<dyn Engine>, Refusal> {
         let allowed = self.engines.iter().filter(|engine| match choice {
             EngineChoice::Auto => true,
             EngineChoice::Only(id) => engine.id() == id,

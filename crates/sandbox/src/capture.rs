@@ -1,6 +1,7 @@
 //! Keeping the head and the tail of a stream whose length the guest decides.
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 
 use crate::Bytes;
 
@@ -63,7 +64,8 @@ impl Capture {
         let dropped = self.dropped + (head_excess + tail_excess) as u64;
 
         let mut text = into_text(self.head);
-        text.push_str(&format!("\n[… {dropped} bytes dropped …]\n"));
+        // Writing to a String cannot fail.
+        write!(text, "\n[… {dropped} bytes dropped …]\n").ok();
         text.push_str(&String::from_utf8_lossy(tail));
         Captured { text, dropped }
     }
@@ -134,8 +136,9 @@ mod tests {
             let cut = cut.min(data.len());
             let whole = capture(cap, &[&data]);
             prop_assert_eq!(&whole, &capture(cap, &[&data[..cut], &data[cut..]]));
-            prop_assert!(whole.dropped as usize + cap as usize + 6 >= data.len());
-            prop_assert_eq!(whole.dropped == 0, data.len() <= cap as usize);
+            let length = data.len() as u64;
+            prop_assert!(whole.dropped + cap + 6 >= length);
+            prop_assert_eq!(whole.dropped == 0, length <= cap);
         }
     }
 }

@@ -55,16 +55,10 @@ pub enum Step {
 /// `None` is the usual answer for a program that chose its exit code. At most 64 KiB of a compiler's output are read, from its start,
 /// and 128 KiB of a run's, from its end. Kind and message are one line each, without control characters, of at most 200 and 2,000 bytes.
 pub fn diagnose(evidence: &Evidence<'_>) -> Option<GuestError> {
-    let dialect = DIALECTS
-        .iter()
-        .find(|dialect| dialect.languages.contains(&evidence.language))
-        .unwrap_or(&UNKNOWN);
+    let dialect = DIALECTS.iter().find(|dialect| dialect.languages.contains(&evidence.language)).unwrap_or(&UNKNOWN);
     let source = Source::new(evidence.source);
     let read = |output: &str| match evidence.step {
-        Step::Compile => finish((dialect.compile)(
-            &text::printable(text::head(output, COMPILER_WINDOW)),
-            source,
-        )),
+        Step::Compile => finish((dialect.compile)(&text::printable(text::head(output, COMPILER_WINDOW)), source)),
         Step::Run => finish((dialect.run)(&text::printable(text::tail(output, RUN_WINDOW)), source)),
     };
     read(evidence.stderr).or_else(|| match (evidence.step, dialect.run_reports) {
@@ -112,41 +106,24 @@ struct Finding<'t> {
 
 impl<'t> Finding<'t> {
     fn new(kind: impl Into<Cow<'t, str>>, message: impl Into<Cow<'t, str>>, line: Option<u32>) -> Self {
-        Self {
-            kind: kind.into(),
-            message: message.into(),
-            line,
-        }
+        Self { kind: kind.into(), message: message.into(), line }
     }
 }
 
 impl Dialect {
     /// A language whose one tool reads and runs the program.
     const fn interpreted(languages: &'static [&'static str], parser: Parser) -> Self {
-        Self {
-            languages,
-            compile: parser,
-            run: parser,
-            run_reports: Reports::OnStderr,
-        }
+        Self { languages, compile: parser, run: parser, run_reports: Reports::OnStderr }
     }
 
     /// A language with a compiler of its own.
     const fn compiled(languages: &'static [&'static str], compile: Parser, run: Parser) -> Self {
-        Self {
-            languages,
-            compile,
-            run,
-            run_reports: Reports::OnStderr,
-        }
+        Self { languages, compile, run, run_reports: Reports::OnStderr }
     }
 
     /// Reports errors of a run on standard output as well.
     const fn on_either(self) -> Self {
-        Self {
-            run_reports: Reports::OnEither,
-            ..self
-        }
+        Self { run_reports: Reports::OnEither, ..self }
     }
 }
 
@@ -203,21 +180,11 @@ fn finish(finding: Option<Finding<'_>>) -> Option<GuestError> {
     // A colon at the end announces lines that are not taken along.
     let message = text::one_line(finding.message.trim_end().trim_end_matches(':'), MESSAGE_BYTES);
     let hint = OUT_OF_MEMORY.contains(&kind.as_str()).then(|| MEMORY_HINT.to_owned());
-    Some(GuestError {
-        kind,
-        message,
-        line: finding.line,
-        hint,
-    })
+    Some(GuestError { kind, message, line: finding.line, hint })
 }
 
 /// What runtimes call it when an allocation within the limit fails.
-const OUT_OF_MEMORY: &[&str] = &[
-    "MemoryError",
-    "NoMemoryError",
-    "OutOfMemory",
-    "java.lang.OutOfMemoryError",
-    "std::bad_alloc",
-];
+const OUT_OF_MEMORY: &[&str] =
+    &["MemoryError", "NoMemoryError", "OutOfMemory", "java.lang.OutOfMemoryError", "std::bad_alloc"];
 
 const MEMORY_HINT: &str = "the program ran out of memory: ask for more with `memory_mb`, or use less";

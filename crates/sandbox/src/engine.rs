@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::fmt;
-use std::future::Future;
 use std::pin::Pin;
 
 use crate::{EngineId, Isolation, Language, Outcome, Plan, Refusal};

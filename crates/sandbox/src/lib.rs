@@ -30,7 +30,10 @@ pub use capture::{Capture, Captured};
 pub use diagnose::{Evidence, Step, diagnose};
 pub use engine::{BoxFuture, Engine, EngineError, LiveOutput, RuntimeInfo, Sandbox, Stream};
 pub use isolation::{Enforcement, Isolation, Level, Requirement};
-pub use language::{AddressSpace, DetectError, Language, Package, Sample, Toolchain, detect};
+pub use language::{
+    AddressSpace, DetectError, Detected, Language, Naming, Package, ProgramNames, Sample, Toolchain, detect,
+    strip_fence,
+};
 pub use limits::{LimitKind, Limits, LimitsRequest};
 pub use outcome::{
     CpuSource, GuestError, MemorySource, Outcome, OutputFile, SkipReason, SkippedFile, Status, Usage, signal_name,

@@ -38,8 +38,8 @@ impl Limits {
 
     /// The most a caller can ask for, unless the operator says otherwise.
     pub const CEILING: Self = Self {
-        wall: Duration::from_secs(300),
-        cpu: Duration::from_secs(600),
+        wall: Duration::from_mins(5),
+        cpu: Duration::from_mins(10),
         memory: Bytes::gib(2),
         disk: Bytes::gib(1),
         files: 65_536,

@@ -29,7 +29,11 @@ pub enum PathError {
     #[error("it contains a control character")]
     ControlCharacter,
     /// Longer than the kernel takes.
-    #[error("it is longer than {} bytes, or a name in it longer than {}", WorkspacePath::MAX_LENGTH, WorkspacePath::MAX_NAME)]
+    #[error(
+        "it is longer than {} bytes, or a name in it longer than {}",
+        WorkspacePath::MAX_LENGTH,
+        WorkspacePath::MAX_NAME
+    )]
     TooLong,
 }
 
@@ -87,7 +91,9 @@ mod tests {
 
     #[test]
     fn accepts_and_normalises() {
-        for (given, kept) in [("a.txt", "a.txt"), ("./d//a.txt", "d/a.txt"), ("d/", "d"), ("…/ü", "…/ü"), ("-rf", "-rf")] {
+        for (given, kept) in
+            [("a.txt", "a.txt"), ("./d//a.txt", "d/a.txt"), ("d/", "d"), ("…/ü", "…/ü"), ("-rf", "-rf")]
+        {
             assert_eq!(WorkspacePath::new(given).map(|path| path.0), Ok(kept.to_owned()), "{given}");
         }
     }

@@ -1,6 +1,6 @@
 //! A request that was checked.
 
-use crate::{Collect, EngineChoice, Language, Limits, WorkspacePath};
+use crate::{Collect, EngineChoice, Language, Limits, ProgramNames, WorkspacePath};
 
 /// A run that may start. Only [`Policy::admit`](crate::Policy::admit) makes one, so whoever holds it knows that every field was checked:
 /// the language exists, paths stay inside the workspace, limits are within the operator's.
@@ -8,6 +8,7 @@ use crate::{Collect, EngineChoice, Language, Limits, WorkspacePath};
 pub struct Plan {
     pub(crate) language: &'static Language,
     pub(crate) code: Vec<u8>,
+    pub(crate) names: ProgramNames,
     pub(crate) stdin: Vec<u8>,
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
@@ -29,7 +30,7 @@ pub struct PlannedFile {
 impl PlannedFile {
     /// The program itself as a file of the workspace.
     pub fn program(plan: &Plan) -> Option<Self> {
-        let path = WorkspacePath::new(plan.language.source).ok()?;
+        let path = WorkspacePath::new(&plan.names.source).ok()?;
         Some(Self { path, contents: plan.code.clone() })
     }
 }
@@ -43,6 +44,11 @@ impl Plan {
     /// The program's source: not empty, no NUL, no Markdown fence around it.
     pub fn code(&self) -> &[u8] {
         &self.code
+    }
+
+    /// What the program's file and entry point are called.
+    pub fn names(&self) -> &ProgramNames {
+        &self.names
     }
 
     /// Standard input.

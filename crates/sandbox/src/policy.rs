@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::language::{Detected, detect, strip_fence};
 use crate::{
-    Bytes, DetectError, InputFile, Language, Limits, LimitsRequest, PathError, Plan, PlannedFile, Refusal, Request,
-    WorkspacePath,
+    Bytes, DetectError, InputFile, Language, Limits, LimitsRequest, PathError, Plan, PlannedFile, ProgramNames,
+    Refusal, Request, WorkspacePath,
 };
 
 /// What the operator allows.
@@ -38,7 +38,8 @@ impl Policy {
     pub fn admit(&self, request: Request) -> Result<Plan, Refusal> {
         let limits = self.limits(&request.limits)?;
         let (language, code) = program(&request)?;
-        let files = files(request.files, language, &limits)?;
+        let names = language.names_for(&code);
+        let files = files(request.files, &names, &limits)?;
         check_stdin(&request.stdin)?;
         check_args(&request.args)?;
         check_env(&request.env)?;
@@ -53,6 +54,7 @@ impl Policy {
         Ok(Plan {
             language,
             code,
+            names,
             stdin: request.stdin,
             args: request.args,
             env: request.env,
@@ -69,17 +71,24 @@ impl Policy {
         Ok(Limits {
             wall: within("timeout", asked.wall, [floor.wall, default.wall, ceiling.wall], time)?,
             cpu: within("cpu", asked.cpu, [floor.cpu, default.cpu, ceiling.cpu], time)?,
-            memory: within("memory", asked.memory, [floor.memory, default.memory, ceiling.memory], show)?,
-            disk: within("disk", asked.disk, [floor.disk, default.disk, ceiling.disk], show)?,
-            files: within("file_count", asked.files, [floor.files, default.files, ceiling.files], show)?,
-            processes: within("processes", asked.processes, [floor.processes, default.processes, ceiling.processes], show)?,
-            output: within("output", asked.output, [floor.output, default.output, ceiling.output], show)?,
+            memory: within("memory", asked.memory, [floor.memory, default.memory, ceiling.memory], |size| {
+                size.to_string()
+            })?,
+            disk: within("disk", asked.disk, [floor.disk, default.disk, ceiling.disk], |size| size.to_string())?,
+            files: within("file_count", asked.files, [floor.files, default.files, ceiling.files], |count| {
+                count.to_string()
+            })?,
+            processes: within(
+                "processes",
+                asked.processes,
+                [floor.processes, default.processes, ceiling.processes],
+                |count| count.to_string(),
+            )?,
+            output: within("output", asked.output, [floor.output, default.output, ceiling.output], |size| {
+                size.to_string()
+            })?,
         })
     }
-}
-
-fn show(value: impl ToString) -> String {
-    value.to_string()
 }
 
 /// The limit asked for, or the default; refused below the floor and above the ceiling. An operator's ceiling below the default wins.
@@ -89,7 +98,9 @@ fn within<T: Ord + Copy>(
     [floor, default, ceiling]: [T; 3],
     show: impl Fn(T) -> String,
 ) -> Result<T, Refusal> {
-    let Some(asked) = asked else { return Ok(default.min(ceiling)) };
+    let Some(asked) = asked else {
+        return Ok(default.min(ceiling));
+    };
     if asked > ceiling {
         return Err(Refusal::new(
             name,
@@ -101,7 +112,12 @@ fn within<T: Ord + Copy>(
         return Err(Refusal::new(
             name,
             format!("`{name}` of {} is below the least that can work, {}", show(asked), show(floor)),
-            format!("ask for {} to {}, or leave `{name}` out for {}", show(floor), show(ceiling), show(default.min(ceiling))),
+            format!(
+                "ask for {} to {}, or leave `{name}` out for {}",
+                show(floor),
+                show(ceiling),
+                show(default.min(ceiling))
+            ),
         ));
     }
     Ok(asked)
@@ -112,7 +128,11 @@ struct Seconds(Duration);
 
 impl std::fmt::Display for Seconds {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.0.subsec_nanos() == 0 { write!(f, "{} s", self.0.as_secs()) } else { write!(f, "{} ms", self.0.as_millis()) }
+        if self.0.subsec_nanos() == 0 {
+            write!(f, "{} s", self.0.as_secs())
+        } else {
+            write!(f, "{} ms", self.0.as_millis())
+        }
     }
 }
 
@@ -127,7 +147,11 @@ fn program(request: &Request) -> Result<(&'static Language, Vec<u8>), Refusal> {
         ));
     }
     if code.contains(&0) {
-        return Err(Refusal::new("code", "`code` contains a NUL byte", "send source text; put binary data into `files`"));
+        return Err(Refusal::new(
+            "code",
+            "`code` contains a NUL byte",
+            "send source text; put binary data into `files`",
+        ));
     }
     if code.trim_ascii().is_empty() {
         return Err(Refusal::new("code", "`code` is empty", "send a program, such as `print(1 + 1)`"));
@@ -136,7 +160,8 @@ fn program(request: &Request) -> Result<(&'static Language, Vec<u8>), Refusal> {
     if let Some(name) = &request.language {
         let language = Language::find(name).ok_or_else(|| unknown_language(name))?;
         // Lossy text differs from the bytes where they are not UTF-8; then there is no fence worth stripping.
-        let code = std::str::from_utf8(code).map_or_else(|_| code.clone(), |text| strip_fence(text).as_bytes().to_vec());
+        let code =
+            std::str::from_utf8(code).map_or_else(|_| code.clone(), |text| strip_fence(text).as_bytes().to_vec());
         return Ok((language, code));
     }
     match detect(&text, request.file_name.as_deref()) {
@@ -151,7 +176,11 @@ fn program(request: &Request) -> Result<(&'static Language, Vec<u8>), Refusal> {
 fn unknown_language(name: &str) -> Refusal {
     let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
     let ids: Vec<&str> = Language::all().iter().map(|language| language.id).collect();
-    Refusal::new("language", format!("`{shown}` is not a language belljar knows"), format!("use one of {}", ids.join(", ")))
+    Refusal::new(
+        "language",
+        format!("`{shown}` is not a language belljar knows"),
+        format!("use one of {}", ids.join(", ")),
+    )
 }
 
 fn undetected(error: &DetectError) -> Refusal {
@@ -164,7 +193,7 @@ fn undetected(error: &DetectError) -> Refusal {
     Refusal::new("language", error.to_string(), hint)
 }
 
-fn files(files: Vec<InputFile>, language: &Language, limits: &Limits) -> Result<Vec<PlannedFile>, Refusal> {
+fn files(files: Vec<InputFile>, names: &ProgramNames, limits: &Limits) -> Result<Vec<PlannedFile>, Refusal> {
     if files.len() > Policy::MAX_FILES {
         return Err(Refusal::new(
             "files",
@@ -184,7 +213,7 @@ fn files(files: Vec<InputFile>, language: &Language, limits: &Limits) -> Result<
     let mut planned = Vec::with_capacity(files.len());
     for file in files {
         let path = WorkspacePath::new(&file.path).map_err(|error| bad_path(&file.path, &error))?;
-        if path.as_str() == language.source {
+        if path.as_str() == names.source {
             return Err(Refusal::new(
                 "files",
                 format!("`files` names `{path}`, which is the program itself"),
@@ -261,7 +290,11 @@ fn check_env(env: &[(String, String)]) -> Result<(), Refusal> {
             ));
         }
         if value.contains('\0') {
-            return Err(Refusal::new("env", format!("the value of `{shown}` in `env` contains a NUL byte"), "use text"));
+            return Err(Refusal::new(
+                "env",
+                format!("the value of `{shown}` in `env` contains a NUL byte"),
+                "use text",
+            ));
         }
         if !seen.insert(name) {
             return Err(Refusal::new("env", format!("`env` names `{shown}` twice"), "name each variable once"));
@@ -271,11 +304,12 @@ fn check_env(env: &[(String, String)]) -> Result<(), Refusal> {
 }
 
 fn check_arguments_size(args: &[String], env: &[(String, String)]) -> Result<(), Refusal> {
-    let total: usize =
-        args.iter().map(String::len).sum::<usize>() + env.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
     // The kernel takes at most 128 KiB for one string (MAX_ARG_STRLEN), whatever the total.
     const MAX_ONE: usize = 128 * 1024 - 1;
-    let longest = args.iter().map(String::len).chain(env.iter().map(|(name, value)| name.len() + value.len() + 1)).max();
+    let total: usize = args.iter().map(String::len).sum::<usize>()
+        + env.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+    let longest =
+        args.iter().map(String::len).chain(env.iter().map(|(name, value)| name.len() + value.len() + 1)).max();
     if total > Policy::MAX_ARGUMENTS.as_usize() || longest.is_some_and(|longest| longest > MAX_ONE) {
         return Err(Refusal::new(
             "args",
@@ -332,17 +366,29 @@ mod tests {
 
     #[test]
     fn each_bad_input_has_its_sentence() {
-        let wall = |wall| Request { limits: LimitsRequest { wall: Some(wall), ..LimitsRequest::default() }, ..python("1") };
-        let memory = |memory| Request { limits: LimitsRequest { memory: Some(memory), ..LimitsRequest::default() }, ..python("1") };
+        let wall =
+            |wall| Request { limits: LimitsRequest { wall: Some(wall), ..LimitsRequest::default() }, ..python("1") };
+        let memory = |memory| Request {
+            limits: LimitsRequest { memory: Some(memory), ..LimitsRequest::default() },
+            ..python("1")
+        };
         let env = |name: &str| Request { env: vec![(name.to_owned(), String::new())], ..python("1") };
         for (request, argument, message) in [
-            (Request { language: Some("klingon".to_owned()), ..python("1") }, "language", "`klingon` is not a language belljar knows"),
+            (
+                Request { language: Some("klingon".to_owned()), ..python("1") },
+                "language",
+                "`klingon` is not a language belljar knows",
+            ),
             (python(" \n"), "code", "`code` is empty"),
             (python("a\0b"), "code", "`code` contains a NUL byte"),
             (python(&"#".repeat(50_000_000)), "code", "`code` is 47.6 MiB, above the limit of 16 MiB"),
             (with_file("../x"), "files", "`../x` cannot be a file of the workspace: it contains `..`"),
             (with_file("/etc/passwd"), "files", "`/etc/passwd` cannot be a file of the workspace: it is absolute"),
-            (with_file(OsString::from_vec(vec![0xff])), "files", "`\u{fffd}` cannot be a file of the workspace: it is not UTF-8"),
+            (
+                with_file(OsString::from_vec(vec![0xff])),
+                "files",
+                "`\u{fffd}` cannot be a file of the workspace: it is not UTF-8",
+            ),
             (with_file("main.py"), "files", "`files` names `main.py`, which is the program itself"),
             (wall(Duration::ZERO), "timeout", "`timeout` of 0 s is below the least that can work, 1 ms"),
             (wall(Duration::from_secs(301)), "timeout", "`timeout` of 301 s is above this server's ceiling of 300 s"),

@@ -102,10 +102,7 @@ impl Unavailable {
     #[expect(clippy::print_stderr, reason = "a skipped test says so")]
     #[expect(clippy::disallowed_methods, reason = "tests have no settings module")]
     pub fn skip(&self, setup: Setup) {
-        assert!(
-            std::env::var_os(NO_SKIP).is_none(),
-            "{setup:?} is unavailable and {NO_SKIP} is set: {self}"
-        );
+        assert!(std::env::var_os(NO_SKIP).is_none(), "{setup:?} is unavailable and {NO_SKIP} is set: {self}");
         eprintln!("skipped: {setup:?} is unavailable: {self}");
     }
 }
@@ -162,17 +159,7 @@ impl Arena {
             Setup::MaskedProc => {
                 let mut command = host_command("unshare");
                 command
-                    .args([
-                        "--mount",
-                        "--propagation",
-                        "private",
-                        "--",
-                        "sh",
-                        "-c",
-                        MASK_PROC,
-                        "sh",
-                        &user,
-                    ])
+                    .args(["--mount", "--propagation", "private", "--", "sh", "-c", MASK_PROC, "sh", &user])
                     .arg(program);
                 command
             }
@@ -193,15 +180,9 @@ impl Arena {
     /// A set-up that does not do what its name says would let every test pass for the wrong reason.
     fn prove(&self) -> Result<(), Unavailable> {
         let can = |arguments: &[&str]| {
-            let status = self
-                .command(Path::new("unshare"))
-                .args(arguments)
-                .stdin(Stdio::null())
-                .stderr(Stdio::null())
-                .status();
-            status
-                .map(|status| status.success())
-                .map_err(|error| Unavailable(format!("`unshare`: {error}")))
+            let status =
+                self.command(Path::new("unshare")).args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).status();
+            status.map(|status| status.success()).map_err(|error| Unavailable(format!("`unshare`: {error}")))
         };
         let user_namespaces = can(&["--user", "--map-root-user", "true"])?;
         let fresh_proc = can(&["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "true"])?;
@@ -209,18 +190,15 @@ impl Arena {
             (Setup::Unprivileged | Setup::Root, true, true)
             | (Setup::MaskedProc, true, false)
             | (Setup::NoUserNamespaces, false, false) => Ok(()),
-            _ => Err(Unavailable(format!(
-                "user namespaces work: {user_namespaces}, fresh /proc in them: {fresh_proc}"
-            ))),
+            _ => {
+                Err(Unavailable(format!("user namespaces work: {user_namespaces}, fresh /proc in them: {fresh_proc}")))
+            }
         }
     }
 }
 
 /// A command of the host's, outside every set-up.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place where tests start host processes"
-)]
+#[expect(clippy::disallowed_methods, reason = "the one place where tests start host processes")]
 pub fn host_command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     Command::new(program)
 }
@@ -242,11 +220,8 @@ pub fn shared_directory() -> &'static Path {
     }
     static SHARED: OnceLock<Shared> = OnceLock::new();
     let shared = SHARED.get_or_init(|| {
-        let path = tempfile::Builder::new()
-            .prefix("belljar-arena-")
-            .tempdir_in("/tmp")
-            .expect("a directory in /tmp")
-            .keep();
+        let path =
+            tempfile::Builder::new().prefix("belljar-arena-").tempdir_in("/tmp").expect("a directory in /tmp").keep();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("chmod of our own directory");
         let mut janitor = host_command("sh")
             .args(["-c", r#"cat; chmod -R u+rwx "$1"; rm -rf "$1""#, "sh"])
@@ -258,10 +233,7 @@ pub fn shared_directory() -> &'static Path {
             .spawn()
             .expect("a shell");
         let input = janitor.stdin.take().expect("piped above");
-        Shared {
-            path,
-            _janitor: (janitor, input),
-        }
+        Shared { path, _janitor: (janitor, input) }
     });
     &shared.path
 }
@@ -309,9 +281,7 @@ impl OuterNamespace {
             .args(["--", "sh", "-c", forbid])
             .status()?;
         if !status.success() {
-            return Err(io::Error::other(
-                "`user.max_user_namespaces` cannot be set in a user namespace",
-            ));
+            return Err(io::Error::other("`user.max_user_namespaces` cannot be set in a user namespace"));
         }
         Ok(namespace)
     }

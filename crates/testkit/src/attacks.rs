@@ -110,25 +110,16 @@ pub fn attempt(group: Group, setup: Setup, belljar: &Path) {
             failed.push(attack.name);
         }
     }
-    assert!(
-        failed.is_empty(),
-        "{setup:?}: these attacks got through or misbehaved (messages above): {failed:?}"
-    );
+    assert!(failed.is_empty(), "{setup:?}: these attacks got through or misbehaved (messages above): {failed:?}");
 }
 
 const fn python(code: &'static str) -> Program {
-    Program {
-        language: "python",
-        code,
-    }
+    Program { language: "python", code }
 }
 
 macro_rules! probes {
     ($file:literal) => {
-        python(concat!(
-            include_str!("../attacks/probe.py"),
-            include_str!(concat!("../attacks/", $file))
-        ))
+        python(concat!(include_str!("../attacks/probe.py"), include_str!(concat!("../attacks/", $file))))
     };
 }
 
@@ -137,10 +128,7 @@ const ENDINGS: Program = python(include_str!("../attacks/endings.py"));
 const OUTPUTS: Program = python(include_str!("../attacks/outputs.py"));
 const LEAVINGS: Program = python(include_str!("../attacks/leavings.py"));
 const NEIGHBOUR: Program = python(include_str!("../attacks/neighbour.py"));
-const BASH_BOMB: Program = Program {
-    language: "bash",
-    code: include_str!("../attacks/bomb.sh"),
-};
+const BASH_BOMB: Program = Program { language: "bash", code: include_str!("../attacks/bomb.sh") };
 
 /// Probe programs, for whoever runs some of their probes with a layer left out.
 pub(crate) const FILES: Program = probes!("files.py");
@@ -156,13 +144,7 @@ const fn probing(
     program: Program,
     probes: &'static [Probe],
 ) -> Attack {
-    Attack {
-        name,
-        group,
-        rows,
-        program,
-        verify: Verify::Probes(probes),
-    }
+    Attack { name, group, rows, program, verify: Verify::Probes(probes) }
 }
 
 const fn attack(
@@ -172,13 +154,7 @@ const fn attack(
     program: Program,
     scene: fn(&Stage, Program),
 ) -> Attack {
-    Attack {
-        name,
-        group,
-        rows,
-        program,
-        verify: Verify::Scene(scene),
-    }
+    Attack { name, group, rows, program, verify: Verify::Scene(scene) }
 }
 
 use Group::{
@@ -268,14 +244,8 @@ pub static ATTACKS: &[Attack] = &[
 /// Entries of the threat list that have no attack here, and where they are dealt with.
 pub static ELSEWHERE: &[(Row, &str)] = &[
     (Table(36), "egress proxy: no network in this engine yet"),
-    (
-        Trap(1),
-        "jail: the launcher asserts that it has one thread; spawns under load belong to the server's tests",
-    ),
-    (
-        Trap(4),
-        "jail: property test that mounts and Landlock rules come from the same list",
-    ),
+    (Trap(1), "jail: the launcher asserts that it has one thread; spawns under load belong to the server's tests"),
+    (Trap(4), "jail: property test that mounts and Landlock rules come from the same list"),
     (Trap(6), "packages: bytecode in each layer"),
     (Trap(11), "conformance: memory limit per runtime"),
     (Trap(12), "packages: layers are read-only"),
@@ -297,10 +267,8 @@ mod tests {
     #[test]
     fn every_numbered_threat_is_covered_or_says_where_it_is() {
         let covered = ATTACKS.iter().flat_map(|attack| attack.rows.iter().copied());
-        let numbered: BTreeSet<Row> = covered
-            .chain(ELSEWHERE.iter().map(|(row, _)| *row))
-            .filter(|row| !matches!(row, Untried(_)))
-            .collect();
+        let numbered: BTreeSet<Row> =
+            covered.chain(ELSEWHERE.iter().map(|(row, _)| *row)).filter(|row| !matches!(row, Untried(_))).collect();
         let expected: BTreeSet<Row> = (1..=37).map(Table).chain((1..=27).map(Trap)).collect();
         assert_eq!(numbered, expected);
     }

@@ -52,24 +52,11 @@ pub static GUARDS: &[Guard] = &[
         levels: WITHOUT_NAMESPACES,
         covers: &[],
         program: KERNEL,
-        probes: &[
-            "clone3-plain",
-            "keyring",
-            "userfaultfd",
-            "personality",
-            "enter-namespace",
-            "sysv-shared-memory",
-        ],
+        probes: &["clone3-plain", "keyring", "userfaultfd", "personality", "enter-namespace", "sysv-shared-memory"],
     },
     // In a root of its own there is little left for Landlock to hide: that the guest cannot signal its own init is
     // Landlock's alone.
-    Guard {
-        layer: "landlock",
-        levels: NAMESPACED,
-        covers: &[],
-        program: PROCESSES,
-        probes: &["signal-init"],
-    },
+    Guard { layer: "landlock", levels: NAMESPACED, covers: &[], program: PROCESSES, probes: &["signal-init"] },
     Guard {
         layer: "landlock",
         levels: WITHOUT_NAMESPACES,
@@ -83,13 +70,7 @@ pub static GUARDS: &[Guard] = &[
             "list-sys",
         ],
     },
-    Guard {
-        layer: "pid-namespace",
-        levels: NAMESPACED,
-        covers: &[],
-        program: PROCESSES,
-        probes: &["see-victim"],
-    },
+    Guard { layer: "pid-namespace", levels: NAMESPACED, covers: &[], program: PROCESSES, probes: &["see-victim"] },
     Guard {
         layer: "non-dumpable-init",
         levels: NAMESPACED,
@@ -111,13 +92,7 @@ pub static GUARDS: &[Guard] = &[
         program: PROCESSES,
         probes: &["namespace-net"],
     },
-    Guard {
-        layer: "capabilities",
-        levels: NAMESPACED,
-        covers: &[],
-        program: KERNEL,
-        probes: &["bounding-set"],
-    },
+    Guard { layer: "capabilities", levels: NAMESPACED, covers: &[], program: KERNEL, probes: &["bounding-set"] },
     // Without it an ordinary process may install neither a Landlock domain nor a filter.
     Guard {
         layer: "no-new-privs",
@@ -126,26 +101,14 @@ pub static GUARDS: &[Guard] = &[
         program: KERNEL,
         probes: &["new-privileges"],
     },
-    Guard {
-        layer: "rlimits",
-        levels: NAMESPACED,
-        covers: &[],
-        program: KERNEL,
-        probes: &["core-dumps"],
-    },
+    Guard { layer: "rlimits", levels: NAMESPACED, covers: &[], program: KERNEL, probes: &["core-dumps"] },
 ];
 
 /// Runs each guard of a layer at this set-up's level, with the layer and without it.
 pub fn prove(layer: &str, setup: Setup, belljar: &Path) {
-    let guards: Vec<&Guard> = GUARDS
-        .iter()
-        .filter(|guard| guard.layer == layer && guard.levels.contains(&setup.level()))
-        .collect();
-    assert!(
-        !guards.is_empty(),
-        "no probe guards `{layer}` at level {}",
-        setup.level().name()
-    );
+    let guards: Vec<&Guard> =
+        GUARDS.iter().filter(|guard| guard.layer == layer && guard.levels.contains(&setup.level())).collect();
+    assert!(!guards.is_empty(), "no probe guards `{layer}` at level {}", setup.level().name());
     for guard in guards {
         let stage = match Stage::open(setup, belljar) {
             Ok(stage) => stage,

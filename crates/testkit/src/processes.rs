@@ -34,10 +34,7 @@ pub fn find(pid: i32) -> Option<Process> {
     Some(Process {
         pid,
         parent: field("PPid:")?.parse().ok()?,
-        uids: field("Uid:")?
-            .split_whitespace()
-            .filter_map(|uid| uid.parse().ok())
-            .collect(),
+        uids: field("Uid:")?.split_whitespace().filter_map(|uid| uid.parse().ok()).collect(),
         state: field("State:")?.chars().next()?,
         tracer: field("TracerPid:")?.parse().ok()?,
         arguments: String::from_utf8_lossy(&arguments).into_owned(),
@@ -47,17 +44,12 @@ pub fn find(pid: i32) -> Option<Process> {
 /// Every process.
 pub fn all() -> Vec<Process> {
     let entries = fs::read_dir("/proc").expect("/proc is mounted");
-    entries
-        .filter_map(|entry| find(entry.ok()?.file_name().to_str()?.parse().ok()?))
-        .collect()
+    entries.filter_map(|entry| find(entry.ok()?.file_name().to_str()?.parse().ok()?)).collect()
 }
 
 /// Processes whose arguments contain `marker`.
 pub fn marked(marker: &str) -> Vec<Process> {
-    all()
-        .into_iter()
-        .filter(|process| process.arguments.contains(marker))
-        .collect()
+    all().into_iter().filter(|process| process.arguments.contains(marker)).collect()
 }
 
 /// Fails if anything marked is left after `grace`. What is left is killed first: it would disturb the tests that
@@ -72,11 +64,7 @@ pub fn assert_gone(marker: &str, grace: Duration) {
     for process in &left {
         kill(process.pid);
     }
-    assert!(
-        left.is_empty(),
-        "{} processes are left {grace:?} after the run: {left:#?}",
-        left.len()
-    );
+    assert!(left.is_empty(), "{} processes are left {grace:?} after the run: {left:#?}", left.len());
 }
 
 /// SIGKILL to one process that a test started. That it is already gone is no failure.
@@ -88,10 +76,6 @@ pub fn kill(pid: i32) {
 /// Highest resident set so far, in bytes.
 pub fn peak_memory(pid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let kibibytes = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?
-        .trim()
-        .strip_suffix(" kB")?;
+    let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?;
     Some(kibibytes.trim().parse::<u64>().ok()? * 1024)
 }

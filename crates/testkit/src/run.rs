@@ -39,16 +39,9 @@ pub struct Run<'stage> {
 
 impl<'stage> Run<'stage> {
     pub(crate) fn new(stage: &'stage Stage, program: Program) -> Self {
-        let options = ["run", "--json", "-l", program.language, "-c", program.code]
-            .map(OsString::from)
-            .to_vec();
+        let options = ["run", "--json", "-l", program.language, "-c", program.code].map(OsString::from).to_vec();
         let level = stage.setup().level();
-        let run = Self {
-            stage,
-            options,
-            arguments: Vec::new(),
-            level: level.name(),
-        };
+        let run = Self { stage, options, arguments: Vec::new(), level: level.name() };
         match level {
             Level::Full | Level::FullNoProc => run,
             Level::Landlock => run.option("--require", "landlock"),
@@ -110,9 +103,7 @@ impl<'stage> Run<'stage> {
 /// A command of the stage's set-up that has a terminal of its own.
 pub fn at_terminal(stage: &Stage, program: &Path) -> Command {
     let mut command = stage.command(Path::new("/usr/bin/python3"));
-    command
-        .args(["-c", include_str!("../attacks/with_terminal.py")])
-        .arg(program);
+    command.args(["-c", include_str!("../attacks/with_terminal.py")]).arg(program);
     command
 }
 
@@ -128,22 +119,12 @@ pub struct Running {
 impl Running {
     /// Starts a command. Its standard input is empty unless the command says otherwise.
     pub fn start(mut command: Command) -> Self {
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let started = Instant::now();
-        let mut child = command
-            .spawn()
-            .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
         let stdout = read_all(child.stdout.take().expect("piped above"));
         let stderr = read_all(child.stderr.take().expect("piped above"));
-        Self {
-            child,
-            stdout,
-            stderr,
-            started,
-        }
+        Self { child, stdout, stderr, started }
     }
 
     /// The process's pid.
@@ -172,19 +153,10 @@ impl Running {
         };
         let wall = self.started.elapsed();
         let drain = |stream: &Receiver<Vec<u8>>, name: &str| {
-            stream
-                .recv_timeout(Duration::from_secs(3))
-                .unwrap_or_else(|_| panic!("{name} is held open after the end"))
+            stream.recv_timeout(Duration::from_secs(3)).unwrap_or_else(|_| panic!("{name} is held open after the end"))
         };
         let (stdout, stderr) = (drain(&self.stdout, "stdout"), drain(&self.stderr, "stderr"));
-        Finished {
-            code: status.code(),
-            signal: status.signal(),
-            stdout,
-            stderr,
-            wall,
-            peak_memory,
-        }
+        Finished { code: status.code(), signal: status.signal(), stdout, stderr, wall, peak_memory }
     }
 }
 
@@ -224,22 +196,12 @@ impl Finished {
             .unwrap_or_else(|error| panic!("the result is not UTF-8: {error}; stderr: {stderr}"));
         let body = text.strip_suffix('\n').unwrap_or(text);
         let mut outcome: Outcome = serde_json::from_str(body).unwrap_or_else(|error| {
-            panic!(
-                "not a result: {error}; code {:?}, stdout: {text:.2000}\nstderr: {stderr}",
-                self.code
-            )
+            panic!("not a result: {error}; code {:?}, stdout: {text:.2000}\nstderr: {stderr}", self.code)
         });
         // Whoever reads line by line, or shows the object in a terminal, meets no control character of the guest's.
-        let strays: Vec<char> = body
-            .chars()
-            .filter(|character| *character < ' ' && *character != '\n')
-            .collect();
+        let strays: Vec<char> = body.chars().filter(|character| *character < ' ' && *character != '\n').collect();
         assert!(strays.is_empty(), "raw control characters in the result: {strays:?}");
-        assert_eq!(
-            outcome.isolation.level, level,
-            "level of {:#?}; stderr: {stderr}",
-            outcome.isolation
-        );
+        assert_eq!(outcome.isolation.level, level, "level of {:#?}; stderr: {stderr}", outcome.isolation);
         outcome.process_code = self.code;
         outcome.wall = self.wall;
         outcome.peak_memory = self.peak_memory;
@@ -336,28 +298,15 @@ impl Outcome {
     /// Fails unless the run ended exactly so.
     pub fn assert_ended(&self, expected: Ending<'_>) {
         let (stdout, stderr) = (tail(&self.stdout), tail(&self.stderr));
-        assert_eq!(
-            self.ending(),
-            expected,
-            "\nisolation: {:?}\nstdout: …{stdout}\nstderr: …{stderr}",
-            self.isolation
-        );
+        assert_eq!(self.ending(), expected, "\nisolation: {:?}\nstdout: …{stdout}\nstderr: …{stderr}", self.isolation);
     }
 
     /// The number that follows `word` in the guest's standard output.
     pub fn number_after(&self, word: &str) -> u64 {
-        let mut words = self
-            .stdout
-            .split_whitespace()
-            .skip_while(|found| *found != word)
-            .skip(1);
+        let mut words = self.stdout.split_whitespace().skip_while(|found| *found != word).skip(1);
         let number = words.next().and_then(|number| number.parse().ok());
         number.unwrap_or_else(|| {
-            panic!(
-                "no number after `{word}` in `{}`, stderr `{}`",
-                tail(&self.stdout),
-                tail(&self.stderr)
-            )
+            panic!("no number after `{word}` in `{}`, stderr `{}`", tail(&self.stdout), tail(&self.stderr))
         })
     }
 }
@@ -385,46 +334,22 @@ pub struct Ending<'text> {
 impl<'text> Ending<'text> {
     /// The guest's program ended by itself.
     pub fn completed(code: i32) -> Self {
-        Self {
-            status: "completed",
-            exit_code: Some(code),
-            signal: None,
-            limit: None,
-            process_code: Some(code),
-        }
+        Self { status: "completed", exit_code: Some(code), signal: None, limit: None, process_code: Some(code) }
     }
 
     /// The wall clock ended it.
     pub fn timed_out() -> Self {
-        Self {
-            status: "timed_out",
-            exit_code: None,
-            signal: None,
-            limit: None,
-            process_code: Some(124),
-        }
+        Self { status: "timed_out", exit_code: None, signal: None, limit: None, process_code: Some(124) }
     }
 
     /// A signal ended it.
     pub fn crashed(signal: &'text str) -> Self {
-        Self {
-            status: "crashed",
-            exit_code: None,
-            signal: Some(signal),
-            limit: None,
-            process_code: Some(137),
-        }
+        Self { status: "crashed", exit_code: None, signal: Some(signal), limit: None, process_code: Some(137) }
     }
 
     /// A limit ended it.
     pub fn limit_exceeded(limit: &'text str) -> Self {
-        Self {
-            status: "limit_exceeded",
-            exit_code: None,
-            signal: None,
-            limit: Some(limit),
-            process_code: Some(137),
-        }
+        Self { status: "limit_exceeded", exit_code: None, signal: None, limit: Some(limit), process_code: Some(137) }
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Stage {
     marker: String,
     victims: Victims,
     host: HostState,
+    /// Groups that were orphans before this attack.
+    old_cgroups: Vec<PathBuf>,
 }
 
 impl Stage {
@@ -42,11 +44,7 @@ impl Stage {
     pub fn open(setup: Setup, belljar: &Path) -> Result<Self, Unavailable> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let arena = Arena::open(setup)?;
-        let marker = format!(
-            "belljar-guest-{}-{}",
-            std::process::id(),
-            NUMBER.fetch_add(1, Ordering::Relaxed)
-        );
+        let marker = format!("belljar-guest-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let directory = arena::shared_directory().join(&marker);
         fs::create_dir(&directory).expect("a fresh name");
         for name in ["tmp", "home", "work"] {
@@ -63,6 +61,7 @@ impl Stage {
             marker,
             victims,
             host,
+            old_cgroups: orphaned_cgroups(),
         })
     }
 
@@ -111,17 +110,9 @@ impl Stage {
     /// secret file.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = self.arena.command(Path::new("/bin/sh"));
-        command
-            .args(["-c", r#"exec 7<"$1"; shift; exec "$@""#, "sh"])
-            .arg(self.victims.secret_file())
-            .arg(program);
-        command
-            .current_dir(self.work())
-            .env("BELLJAR_TEST_SECRET", SECRET)
-            .env("LANG", "C.UTF-8");
-        command
-            .env("HOME", self.directory.join("home"))
-            .env("TMPDIR", self.temporary());
+        command.args(["-c", r#"exec 7<"$1"; shift; exec "$@""#, "sh"]).arg(self.victims.secret_file()).arg(program);
+        command.current_dir(self.work()).env("BELLJAR_TEST_SECRET", SECRET).env("LANG", "C.UTF-8");
+        command.env("HOME", self.directory.join("home")).env("TMPDIR", self.temporary());
         command
     }
 
@@ -173,8 +164,24 @@ impl Stage {
         processes::assert_gone(&self.marker, GRACE);
         self.victims.assert_unreached();
         assert_eq!(HostState::now(&self.victims.directory), self.host, "the host changed");
-        assert_no_orphaned_cgroups();
+        self.assert_no_orphaned_cgroups();
         self.assert_nothing_left();
+    }
+
+    /// Waits a little: where a parallel test kills its launcher, the next start removes what that one left.
+    fn assert_no_orphaned_cgroups(&self) {
+        if self.setup() != Setup::Root {
+            return; // Nobody else makes any.
+        }
+        let orphans = || -> Vec<PathBuf> {
+            let found = orphaned_cgroups().into_iter();
+            found.filter(|group| !self.old_cgroups.contains(group)).collect()
+        };
+        let end = Instant::now() + Duration::from_secs(5);
+        while !orphans().is_empty() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(50));
+        }
+        assert!(orphans().is_empty(), "cgroups left behind: {:?}", orphans());
     }
 
     /// The parent of scratch directories stays, for the next run; what is in it goes, if not at once then soon.
@@ -244,16 +251,7 @@ impl Victims {
         abstract_socket.set_nonblocking(true).expect("a socket");
         pathname_socket.set_nonblocking(true).expect("a socket");
         let (process, told) = start_victim(arena);
-        Self {
-            directory,
-            tcp,
-            udp,
-            abstract_socket,
-            abstract_name,
-            pathname_socket,
-            process,
-            told,
-        }
+        Self { directory, tcp, udp, abstract_socket, abstract_name, pathname_socket, process, told }
     }
 
     fn secret_file(&self) -> PathBuf {
@@ -286,18 +284,9 @@ impl Victims {
             assert_eq!(reached, Some(ErrorKind::WouldBlock), "{name} was reached");
         };
         would_block(self.tcp.accept().err().map(|error| error.kind()), "the TCP listener");
-        would_block(
-            self.udp.recv(&mut [0; 1]).err().map(|error| error.kind()),
-            "the UDP socket",
-        );
-        would_block(
-            self.abstract_socket.accept().err().map(|error| error.kind()),
-            "the abstract socket",
-        );
-        would_block(
-            self.pathname_socket.accept().err().map(|error| error.kind()),
-            "the pathname socket",
-        );
+        would_block(self.udp.recv(&mut [0; 1]).err().map(|error| error.kind()), "the UDP socket");
+        would_block(self.abstract_socket.accept().err().map(|error| error.kind()), "the abstract socket");
+        would_block(self.pathname_socket.accept().err().map(|error| error.kind()), "the pathname socket");
         let process = processes::find(self.told.pid).expect("the victim process lives");
         let unharmed = ['R', 'S'].contains(&process.state) && process.tracer == 0;
         assert!(unharmed, "the victim process was stopped or traced: {process:?}");
@@ -328,9 +317,7 @@ fn start_victim(arena: &Arena) -> (Child, Told) {
         .spawn()
         .expect("python3 is installed");
     let mut line = String::new();
-    BufReader::new(process.stdout.take().expect("piped above"))
-        .read_line(&mut line)
-        .expect("a pipe");
+    BufReader::new(process.stdout.take().expect("piped above")).read_line(&mut line).expect("a pipe");
     let told = serde_json::from_str(&line).unwrap_or_else(|error| panic!("the victim said `{line}`: {error}"));
     (process, told)
 }
@@ -351,11 +338,7 @@ impl HostState {
         for entry in fs::read_dir(directory).expect("our own directory") {
             let path = entry.expect("our own directory").path();
             let metadata = path.symlink_metadata().expect("our own file");
-            let content = if metadata.is_file() {
-                fs::read(&path).expect("our own file")
-            } else {
-                Vec::new()
-            };
+            let content = if metadata.is_file() { fs::read(&path).expect("our own file") } else { Vec::new() };
             let modified = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
             files.push((path, content, modified, metadata.nlink(), metadata.mode()));
         }
@@ -372,27 +355,10 @@ impl HostState {
 
 /// What is in a directory; nothing where there is none.
 fn listing(directory: &Path) -> Vec<PathBuf> {
-    fs::read_dir(directory)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .collect()
+    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// A cgroup carries the pid of the launcher that made it: one whose launcher is gone was left behind.
-///
-/// Waits a little: where a parallel test kills its launcher, the next start removes what that one left.
-fn assert_no_orphaned_cgroups() {
-    let end = Instant::now() + Duration::from_secs(3);
-    let mut orphans = orphaned_cgroups();
-    while !orphans.is_empty() && Instant::now() < end {
-        thread::sleep(Duration::from_millis(50));
-        orphans = orphaned_cgroups();
-    }
-    assert!(orphans.is_empty(), "cgroups left behind: {orphans:?}");
-}
-
+/// Groups that carry the pid of a launcher that is no more.
 fn orphaned_cgroups() -> Vec<PathBuf> {
     let mut orphans = Vec::new();
     let mut pending = vec![PathBuf::from("/sys/fs/cgroup")];
@@ -403,10 +369,7 @@ fn orphaned_cgroups() -> Vec<PathBuf> {
                 continue;
             }
             let name = entry.file_name();
-            match name
-                .to_str()
-                .and_then(|name| name.strip_prefix("belljar-")?.parse().ok())
-            {
+            match name.to_str().and_then(|name| name.strip_prefix("belljar-")?.parse().ok()) {
                 Some(launcher) if processes::find(launcher).is_none() => orphans.push(entry.path()),
                 Some(_) => {}
                 None => pending.push(entry.path()),

@@ -48,22 +48,24 @@ fn as_json(native: &NativeEngine, settings: &Settings) -> String {
 fn as_text(native: &NativeEngine, settings: &Settings) -> String {
     let HostReport { isolation, layers, failed, advice } = native.report();
     let verdict = if settings.require.accepts(isolation.level) { "accepted" } else { "REFUSED: nothing runs here" };
-    let mut text = format!("isolation level: {} (required: {}; {verdict})\n\n", isolation.level, settings.require);
     let mut rows = vec![["layer", "here", "what the probe saw"].map(str::to_owned).to_vec()];
     rows.extend(layers.iter().map(|layer| {
         vec![layer.name.clone(), if layer.stands { "yes" } else { "no" }.to_owned(), layer.evidence.clone()]
     }));
-    text.push_str(&report::table(&rows));
-    text.push_str(&format!("\nmemory limit held by: {}; process limit held by: {}\n", isolation.memory, isolation.processes));
-    for attempt in failed {
-        text.push_str(&format!("level {} is not possible here: {}\n", attempt.level, attempt.reason));
-    }
     let (found, missing): (Vec<_>, Vec<_>) = Language::all().iter().partition(|language| native.has_tool(language));
     let ids = |languages: &[&Language]| languages.iter().map(|language| language.id).collect::<Vec<_>>().join(" ");
-    text.push_str(&format!("\nlanguages found:     {}\nlanguages not found: {}\n", ids(&found), ids(&missing)));
-    for (index, sentence) in advice.iter().enumerate() {
-        text.push_str(if index == 0 { "\nwhat you can do:\n" } else { "" });
-        text.push_str(&format!("  - {sentence}\n"));
-    }
-    text
+    let attempts =
+        failed.iter().map(|attempt| format!("level {} is not possible here: {}\n", attempt.level, attempt.reason));
+    let sentences = advice.iter().map(|sentence| format!("  - {sentence}\n"));
+    let heading = if advice.is_empty() { "" } else { "\nwhat you can do:\n" };
+    [
+        format!("isolation level: {} (required: {}; {verdict})\n\n", isolation.level, settings.require),
+        report::table(&rows),
+        format!("\nmemory limit held by: {}; process limit held by: {}\n", isolation.memory, isolation.processes),
+        attempts.collect(),
+        format!("\nlanguages found:     {}\nlanguages not found: {}\n", ids(&found), ids(&missing)),
+        heading.to_owned(),
+        sentences.collect(),
+    ]
+    .concat()
 }

@@ -14,7 +14,8 @@ pub(crate) async fn run(arguments: &ExampleArguments, settings: &Settings) -> an
     let runtime = engine::runtime(settings, Vec::new()).await?;
     report::print("Each sample runs in a fresh sandbox: no network, no files of yours, nothing left behind.\n\n")?;
 
-    let mut rows = vec![["language", "version", "engine", "isolation", "time", "result", "output"].map(str::to_owned).to_vec()];
+    let mut rows =
+        vec![["language", "version", "engine", "isolation", "time", "result", "output"].map(str::to_owned).to_vec()];
     let mut missing = Vec::new();
     let mut failures = 0;
     for language in languages {
@@ -41,7 +42,11 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Language>, Refusal> {
     }
     let find = |name: &String| {
         Language::find(name).ok_or_else(|| {
-            Refusal::new("language", format!("`{name}` is not a language belljar knows"), "leave it out to see all of them")
+            Refusal::new(
+                "language",
+                format!("`{name}` is not a language belljar knows"),
+                "leave it out to see all of them",
+            )
         })
     };
     names.iter().map(find).collect()

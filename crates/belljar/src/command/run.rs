@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use sandbox::{
-    Collect, EngineChoice, EngineId, InputFile, LimitsRequest, LiveOutput, Outcome, OutputFile, Policy, Refusal, Request, Status,
-    Stream, signal_name,
+    Collect, EngineChoice, EngineId, InputFile, LimitsRequest, LiveOutput, Outcome, OutputFile, Policy, Refusal,
+    Request, Status, Stream, signal_name,
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
@@ -24,7 +24,8 @@ pub(crate) async fn run(mut arguments: RunArguments, settings: &Settings) -> any
     let without = std::mem::take(&mut arguments.without);
     let json = arguments.json;
     let out = arguments.out.take();
-    let request = request(arguments, out.is_some())?;
+    let collect = if out.is_some() { Collect::Contents } else { Collect::Names };
+    let request = request(arguments, collect)?;
     // Told before anything is started; the runtime checks again.
     settings.policy.admit(request.clone())?;
     let runtime = engine::runtime(settings, without).await?;
@@ -52,7 +53,7 @@ pub(crate) async fn run(mut arguments: RunArguments, settings: &Settings) -> any
     Ok(exit::of(outcome.status))
 }
 
-fn request(arguments: RunArguments, wants_files: bool) -> anyhow::Result<Request> {
+fn request(arguments: RunArguments, collect: Collect) -> anyhow::Result<Request> {
     let (code, file_name) = program(arguments.code, arguments.file.as_deref())?;
     let stdin = match arguments.stdin.as_deref() {
         Some(path) => read_input(path, Policy::MAX_STDIN.get())?,
@@ -82,7 +83,7 @@ fn request(arguments: RunArguments, wants_files: bool) -> anyhow::Result<Request
             ..LimitsRequest::default()
         },
         network: arguments.network,
-        collect: if wants_files { Collect::Contents } else { Collect::Names },
+        collect,
     })
 }
 

@@ -22,10 +22,8 @@ pub(super) fn diagnostic<'t>(text: &'t str, source: Source<'_>) -> Option<Findin
             }
         } else if let Some(symbol) = missing_symbol(line.text) {
             return Some(Finding::new(LINK_ERROR, symbol, source.line_in(line.text)));
-        } else if let Some((_, message)) = line
-            .text
-            .split_once(": error: ")
-            .or_else(|| line.text.split_once(": fatal error: "))
+        } else if let Some((_, message)) =
+            line.text.split_once(": error: ").or_else(|| line.text.split_once(": fatal error: "))
         {
             // In a header or a library: the place is where the caller's program brought it in.
             let number = place_of_instantiation(line, source).or_else(|| last_place(line.before, source));
@@ -50,10 +48,7 @@ pub(super) fn own_error<'t>(text: &'t str, source: Source<'_>) -> Option<Finding
 /// The last located message that is not a warning: what can be said of a run in a language nothing is known of.
 pub(super) fn last_located<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let errors = lines(text).filter_map(|line| {
-        match source
-            .located(line.text)
-            .map(|(number, message)| (number, Severity::of(message)))?
-        {
+        match source.located(line.text).map(|(number, message)| (number, Severity::of(message)))? {
             (number, (Severity::Error | Severity::Unlabelled, message)) => {
                 (!is_blank(message)).then(|| Finding::new("Error", message, Some(number)))
             }
@@ -67,19 +62,10 @@ pub(super) fn last_located<'t>(text: &'t str, source: Source<'_>) -> Option<Find
 pub(super) fn place_then_error<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let mut number = None;
     for line in lines(text) {
-        if let Some(message) = line
-            .text
-            .strip_prefix("Error: ")
-            .or_else(|| line.text.strip_prefix("Fatal Error: "))
-        {
+        if let Some(message) = line.text.strip_prefix("Error: ").or_else(|| line.text.strip_prefix("Fatal Error: ")) {
             let mut message = message.replace(" at (1)", "");
             // OCaml breaks long messages and indents what follows.
-            for more in line
-                .after
-                .lines()
-                .take_while(|more| more.starts_with("  ") && !is_blank(more))
-                .take(8)
-            {
+            for more in line.after.lines().take_while(|more| more.starts_with("  ") && !is_blank(more)).take(8) {
                 message.push(' ');
                 message.push_str(more.trim());
             }
@@ -117,7 +103,7 @@ impl Severity {
         };
         let (word, code) = label.split_once(' ').unwrap_or((label, ""));
         let is = |words: &[&str]| words.iter().any(|wanted| wanted.eq_ignore_ascii_case(word));
-        if is(&["warning", "note", "info", "hint", "remark", "performance"]) {
+        if is(&["warning", "note", "info", "hint", "remark"]) {
             (Self::Lesser, rest.trim())
         } else if !is(&["error", "fatal"]) {
             (Self::Unlabelled, message)
@@ -133,16 +119,10 @@ impl Severity {
 fn error<'t>(message: &'t str, line: Line<'t>, number: Option<u32>) -> Finding<'t> {
     // GHC writes its messages there, as a list of points.
     let first = or_next_line(message, line.after).trim_start_matches("• ");
-    let mut details = line
-        .after
-        .lines()
-        .take_while(|more| !more.contains(": error: "))
-        .take(8);
+    let mut details = line.after.lines().take_while(|more| !more.contains(": error: ")).take(8);
     if first == "cannot find symbol" {
         // javac names it after the code.
-        let symbol = details
-            .find_map(|more| more.trim().strip_prefix("symbol:"))
-            .unwrap_or("");
+        let symbol = details.find_map(|more| more.trim().strip_prefix("symbol:")).unwrap_or("");
         return Finding::new(COMPILE_ERROR, format!("{first}: {}", symbol.trim()), number);
     }
     if first.ends_with(';') {
@@ -152,18 +132,14 @@ fn error<'t>(message: &'t str, line: Line<'t>, number: Option<u32>) -> Finding<'
         return Finding::new(COMPILE_ERROR, format!("{first} {}", types.join(",")), number);
     }
     // `dotnet build` ends its messages with the project they are from.
-    let project = first
-        .rsplit_once(" [")
-        .filter(|(_, project)| project.ends_with("proj]"));
+    let project = first.rsplit_once(" [").filter(|(_, project)| project.ends_with("proj]"));
     Finding::new(COMPILE_ERROR, project.map_or(first, |(message, _)| message), number)
 }
 
 /// clang lists below an error in a template what asked for it, the caller's program last.
 fn place_of_instantiation(error: Line<'_>, source: Source<'_>) -> Option<u32> {
     let notes = error.after.lines().take_while(|line| !line.contains(": error: "));
-    notes
-        .filter(|line| line.ends_with("requested here"))
-        .find_map(|line| source.line_in(line))
+    notes.filter(|line| line.ends_with("requested here")).find_map(|line| source.line_in(line))
 }
 
 /// gcc lists the same above it, and both list the `#include`s there.
@@ -188,11 +164,7 @@ mod tests {
 /box/main.c: In function ‘main’:
 /box/main.c:4:17: error: expected ‘;’ before ‘return’
 ",
-            found(
-                "CompileError",
-                "‘undeclared’ undeclared (first use in this function)",
-                2,
-            ),
+            found("CompileError", "‘undeclared’ undeclared (first use in this function)", 2),
         );
         gcc.compile(
             "/box/main.c:2:10: fatal error: nosuch.h: No such file or directory\n    2 | #include <nosuch.h>\n      |          ^~~~~~~~~~\ncompilation terminated.\n",
@@ -245,11 +217,7 @@ main.cpp:6:8: note: in instantiation of function template specialization 'std::s
     fn labelled_messages() {
         Tool::new("nim", "main.nim").compile(
             "/box/main.nim(3, 10) Error: type mismatch: got 'string' for '\"x\"' but expected 'int'\n",
-            found(
-                "CompileError",
-                "type mismatch: got 'string' for '\"x\"' but expected 'int'",
-                3,
-            ),
+            found("CompileError", "type mismatch: got 'string' for '\"x\"' but expected 'int'", 3),
         );
         Tool::new("d", "main.d").compile(
             "/box/main.d(2): Error: cannot implicitly convert expression `\"x\"` of type `string` to `int`\n/box/main.d(3): Error: undefined identifier `nope`\n",
@@ -354,11 +322,7 @@ main.pas(7) Fatal: There were 2 errors compiling module, stopping
 Fatal: Compilation aborted
 Error: /usr/bin/ppcx64 returned an error exitcode
 "#,
-            found(
-                "CompileError",
-                r#"Incompatible types: got "Constant String" expected "SmallInt""#,
-                4,
-            ),
+            found("CompileError", r#"Incompatible types: got "Constant String" expected "SmallInt""#, 4),
         );
         let erlc = Tool::new("erlang", "main.erl");
         erlc.check(
@@ -384,11 +348,7 @@ Error: /usr/bin/ppcx64 returned an error exitcode
 Error: This expression has type string but an expression was expected of type
          int
 "#,
-            found(
-                "CompileError",
-                "This expression has type string but an expression was expected of type int",
-                2,
-            ),
+            found("CompileError", "This expression has type string but an expression was expected of type int", 2),
         );
         let crystal = Tool::new("crystal", "main.cr");
         crystal.compile(

@@ -7,34 +7,21 @@ use super::text::{Source, exception, first_line, is_blank, last_line, line_numbe
 /// `Error in f(1) : message`, and that execution was halted. R keeps no lines.
 pub(super) fn r<'t>(text: &'t str, _: Source<'_>) -> Option<Finding<'t>> {
     let halted = last_line(text, |line| !is_blank(line)).filter(|line| line.text == "Execution halted")?;
-    let error = last_line(halted.before, |line| {
-        line.starts_with("Error in ") || line.starts_with("Error: ")
-    })?;
+    let error = last_line(halted.before, |line| line.starts_with("Error in ") || line.starts_with("Error: "))?;
     let message = match error.text.strip_prefix("Error: ") {
         Some(message) => message,
         // A call ends in a parenthesis, and may well hold a colon.
         None => error.text.split_once(") :").or_else(|| error.text.split_once(" :"))?.1,
     };
     let message = or_next_line(message, error.after);
-    let kind = if message.starts_with("unexpected ") {
-        "SyntaxError"
-    } else {
-        "Error"
-    };
-    Some(Finding::new(
-        kind,
-        message.strip_suffix(" in:").unwrap_or(message),
-        None,
-    ))
+    let kind = if message.starts_with("unexpected ") { "SyntaxError" } else { "Error" };
+    Some(Finding::new(kind, message.strip_suffix(" in:").unwrap_or(message), None))
 }
 
 /// `ERROR: LoadError: Kind: message`, then the frames. `error("message")` has no kind.
 pub(super) fn julia<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let line = last_line(text, |line| line.starts_with("ERROR: "))?;
-    let thrown = line
-        .text
-        .trim_start_matches("ERROR: ")
-        .trim_start_matches("LoadError: ");
+    let thrown = line.text.trim_start_matches("ERROR: ").trim_start_matches("LoadError: ");
     // Without frames or a place it is something the program printed.
     if !line.after.contains("Stacktrace:") && !line.after.contains("in expression starting at ") {
         return None;
@@ -42,38 +29,19 @@ pub(super) fn julia<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>
     let named = exception(thrown).filter(|(kind, _)| kind.ends_with("Error") || kind.ends_with("Exception"));
     let (kind, message) = named.unwrap_or(("ErrorException", thrown));
     // The parser points at the code, with its words behind a line.
-    let pointed = line
-        .after
-        .lines()
-        .find_map(|line| line.split_once("── "))
-        .filter(|_| kind == "ParseError");
-    Some(Finding::new(
-        kind,
-        pointed.map_or(message, |(_, words)| words),
-        source.line_in(line.after),
-    ))
+    let pointed = line.after.lines().find_map(|line| line.split_once("── ")).filter(|_| kind == "ParseError");
+    Some(Finding::new(kind, pointed.map_or(message, |(_, words)| words), source.line_in(line.after)))
 }
 
 /// `error: message`, then `error: called from` and the frames by function. Only the frame of the script itself is surely the caller's.
 pub(super) fn octave<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     if let Some(line) = first_line(text, |line| line.starts_with("error: parse error near line ")) {
-        return Some(Finding::new(
-            "SyntaxError",
-            or_next_line("", line.after),
-            source.line_of(line.text),
-        ));
+        return Some(Finding::new("SyntaxError", or_next_line("", line.after), source.line_of(line.text)));
     }
     let frames = last_line(text, |line| line == "error: called from")?;
-    let message = last_line(frames.before, |line| line.starts_with("error: "))?
-        .text
-        .strip_prefix("error: ")?;
-    let mut places = frames
-        .after
-        .lines()
-        .filter_map(|frame| frame.trim_start().split_once(" at line "));
-    let place = places
-        .find(|(function, _)| *function == source.stem())
-        .and_then(|(_, place)| line_number(place));
+    let message = last_line(frames.before, |line| line.starts_with("error: "))?.text.strip_prefix("error: ")?;
+    let mut places = frames.after.lines().filter_map(|frame| frame.trim_start().split_once(" at line "));
+    let place = places.find(|(function, _)| *function == source.stem()).and_then(|(_, place)| line_number(place));
     Some(Finding::new("Error", message, place.map(|(number, _)| number)))
 }
 
@@ -82,18 +50,11 @@ pub(super) fn sqlite<'t>(text: &'t str, _: Source<'_>) -> Option<Finding<'t>> {
     const PHASES: &[&str] = &["Parse error ", "Runtime error ", "Error: "];
     let line = first_line(text, |line| PHASES.iter().any(|phase| line.starts_with(phase)))?;
     let (place, message) = line.text.split_once(": ")?;
-    let number = place
-        .split_once(" near line ")
-        .and_then(|(_, number)| line_number(number))
-        .map(|(number, _)| number);
+    let number = place.split_once(" near line ").and_then(|(_, number)| line_number(number)).map(|(number, _)| number);
     // At the end is the result's code, for whoever knows them by heart.
     let is_code = |code: &str| code.strip_suffix(')').is_some_and(|code| code.parse::<u32>().is_ok());
     let coded = message.rsplit_once(" (").filter(|(_, code)| is_code(code));
-    Some(Finding::new(
-        "SQLError",
-        coded.map_or(message, |(message, _)| message),
-        number,
-    ))
+    Some(Finding::new("SQLError", coded.map_or(message, |(message, _)| message), number))
 }
 
 /// `Error: message`, then `on line 2:13 of main.scss` (sassc) or `main.scss 2:13` (Dart Sass).
@@ -114,10 +75,7 @@ mod tests {
             "Error: unexpected '}' in:\n\"  x + \n}\"\nExecution halted\n",
             found("SyntaxError", "unexpected '}'", 0),
         );
-        r.run(
-            "Error in f(1) : bad thing\nCalls: g -> f\nExecution halted\n",
-            found("Error", "bad thing", 0),
-        );
+        r.run("Error in f(1) : bad thing\nCalls: g -> f\nExecution halted\n", found("Error", "bad thing", 0));
         r.run(
             "loading\nWarning message:\ncareful \nError in f(\"y : z\") : bad: y : z\nExecution halted\n",
             found("Error", "bad: y : z", 0),
@@ -155,10 +113,7 @@ mod tests {
             "error: 'nosuch' undefined near line 3, column 7\nerror: called from\n    f at line 3 column 5\n    main at line 6 column 1\nerror: ignoring const execution_exception& while preparing to exit\n",
             found("Error", "'nosuch' undefined near line 3, column 7", 6),
         );
-        octave.run(
-            "error: noise\nerror: ignoring const execution_exception& while preparing to exit\n",
-            None,
-        );
+        octave.run("error: noise\nerror: ignoring const execution_exception& while preparing to exit\n", None);
     }
 
     #[test]
@@ -172,10 +127,7 @@ mod tests {
             "Runtime error near line 3: UNIQUE constraint failed: t.x (19)\n",
             found("SQLError", "UNIQUE constraint failed: t.x", 3),
         );
-        sqlite.run(
-            "Parse error near line 4: no such table: nosuch\n",
-            found("SQLError", "no such table: nosuch", 4),
-        );
+        sqlite.run("Parse error near line 4: no such table: nosuch\n", found("SQLError", "no such table: nosuch", 4));
         sqlite.run("noise\n", None);
     }
 

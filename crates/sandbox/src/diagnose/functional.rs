@@ -24,9 +24,8 @@ pub(super) fn haskell<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'
 /// `Fatal error: exception Failure("message")` of a program, `Exception: Failure "message".` of the toplevel.
 pub(super) fn ocaml<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     const FATAL: &str = "Fatal error: exception ";
-    let line = last_line(text, |line| {
-        line.starts_with(FATAL) || (line.starts_with("Exception: ") && line.ends_with('.'))
-    });
+    let line =
+        last_line(text, |line| line.starts_with(FATAL) || (line.starts_with("Exception: ") && line.ends_with('.')));
     let Some(line) = line else {
         return compiler::place_then_error(text, source);
     };
@@ -36,19 +35,10 @@ pub(super) fn ocaml<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>
     };
     let (kind, arguments) = thrown.split_at(thrown.find(['(', ' ']).unwrap_or(thrown.len()));
     let arguments = arguments.trim();
-    let arguments = arguments
-        .strip_prefix('(')
-        .and_then(|inner| inner.strip_suffix(')'))
-        .unwrap_or(arguments);
-    let text = arguments
-        .strip_prefix('"')
-        .and_then(|inner| inner.strip_suffix('"'))
-        .filter(|inner| !inner.contains('"'));
-    Some(Finding::new(
-        kind,
-        text.unwrap_or(arguments),
-        source.line_in(line.after),
-    ))
+    let arguments = arguments.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')).unwrap_or(arguments);
+    let text =
+        arguments.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).filter(|inner| !inner.contains('"'));
+    Some(Finding::new(kind, text.unwrap_or(arguments), source.line_in(line.after)))
 }
 
 /// `** (Kind) message`, then the frames. Messages about the program's text start with the place.
@@ -91,10 +81,7 @@ mod tests {
             "main: /box/main.hs:2:1-7: Non-exhaustive patterns in function f\n\n",
             found("PatternMatchFail", "Non-exhaustive patterns in function f", 2),
         );
-        haskell.run(
-            "main: Prelude.head: empty list\n",
-            found("Exception", "Prelude.head: empty list", 0),
-        );
+        haskell.run("main: Prelude.head: empty list\n", found("Exception", "Prelude.head: empty list", 0));
         haskell.run("main: MyError 3\n", found("Exception", "MyError 3", 0));
         haskell.run("warning: noise\n", None);
     }
@@ -102,18 +89,12 @@ mod tests {
     #[test]
     fn ocaml() {
         let ocaml = Tool::new("ocaml", "main.ml");
-        ocaml.run(
-            "Fatal error: exception Failure(\"went bad\")\n",
-            found("Failure", "went bad", 0),
-        );
+        ocaml.run("Fatal error: exception Failure(\"went bad\")\n", found("Failure", "went bad", 0));
         ocaml.run(
             "Fatal error: exception Not_found\nRaised at Stdlib__List.find in file \"list.ml\", line 224, characters 10-25\nCalled from Main in file \"/box/main.ml\", line 3, characters 20-23\n",
             found("Not_found", "", 3),
         );
-        ocaml.run(
-            "Exception: My_error (\"bad\", 3).\n",
-            found("My_error", "\"bad\", 3", 0),
-        );
+        ocaml.run("Exception: My_error (\"bad\", 3).\n", found("My_error", "\"bad\", 3", 0));
         ocaml.run("Exception: Division_by_zero.\n", found("Division_by_zero", "", 0));
         ocaml.run(
             "File \"/box/main.ml\", line 3, characters 0-3:\n3 | let y = \n    ^^^\nError: Syntax error\n",
@@ -148,12 +129,7 @@ mod tests {
     fn erlang() {
         let erlang = Tool::new("erlang", "main.erl");
         let refused = "/box/main.erl:3:9: function nope/1 undefined\n%    3|     X = nope(1),\n%     |         ^\n\n/box/main.erl:4:24: variable 'Y' is unbound\n%    4|     io:format(\"~p~n\", [Y]).\n%     |                        ^\n\n";
-        erlang.check(
-            Step::Run,
-            "",
-            refused,
-            found("CompileError", "function nope/1 undefined", 3),
-        );
+        erlang.check(Step::Run, "", refused, found("CompileError", "function nope/1 undefined", 3));
         erlang.check(Step::Run, "", "/box/main.erl:3:9: noise\n", None);
         erlang.run(
             "escript: exception error: an error occurred when evaluating an arithmetic expression\n  in function  main_erl__escript__1794__732544__553230__3:f/1 (/box/main.erl, line 7)\n  in call from main_erl__escript__1794__732544__553230__3:main/1 (/box/main.erl, line 5)\n  in call from escript:run/2 (escript.erl, line 750)\n",

@@ -22,13 +22,8 @@ pub(super) fn coffee<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t
     }
     let (before, frames) = trailing_frames(text)?;
     let (kind, message) = error_above(before)?;
-    let mapped = frames
-        .lines()
-        .filter_map(|frame| frame.split_once("(/"))
-        .map(|(_, place)| place);
-    let line = mapped
-        .filter(|place| place.starts_with(source.name()))
-        .find_map(|place| source.line_in(place));
+    let mapped = frames.lines().filter_map(|frame| frame.split_once("(/")).map(|(_, place)| place);
+    let line = mapped.filter(|place| place.starts_with(source.name())).find_map(|place| source.line_in(place));
     Some(Finding::new(kind, message, line))
 }
 
@@ -49,10 +44,7 @@ pub(super) fn is_error_name(name: &str) -> bool {
 
 /// The line of the innermost frame that is the caller's.
 pub(super) fn first_frame(stack: &str, source: Source<'_>) -> Option<u32> {
-    stack
-        .lines()
-        .filter(|line| line.trim_start().starts_with("at "))
-        .find_map(|line| source.line_in(line))
+    stack.lines().filter(|line| line.trim_start().starts_with("at ")).find_map(|line| source.line_in(line))
 }
 
 /// The carets below a line of code.
@@ -79,46 +71,29 @@ fn node<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     }
     let stack = thrown.after.split("\n  [cause]").next().unwrap_or("");
     let line = first_frame(stack, source).or_else(|| source.line_in(place));
-    let value = thrown
-        .text
-        .strip_prefix('[')
-        .and_then(|text| text.strip_suffix(']'))
-        .unwrap_or(thrown.text);
+    let value = thrown.text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(thrown.text);
     // Node says this of values that are no errors, and so have no stack.
-    let is_error = !stack
-        .lines()
-        .any(|line| line.starts_with("(Use `node --trace-uncaught"));
+    let is_error = !stack.lines().any(|line| line.starts_with("(Use `node --trace-uncaught"));
     let (kind, message) = error(value).filter(|_| is_error).unwrap_or(("Uncaught", value));
     Some(Finding::new(kind, or_next_line(message, stack), line))
 }
 
 /// A path or address alone on its line, with a line number.
 fn is_place(line: &str) -> bool {
-    let named = ["/", "file://", "node:", "<"]
-        .iter()
-        .any(|start| line.starts_with(start));
+    let named = ["/", "file://", "node:", "<"].iter().any(|start| line.starts_with(start));
     let is_number = |number: &str| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
     named && line.rsplit_once(':').is_some_and(|(_, number)| is_number(number))
 }
 
 fn out_of_memory(text: &str) -> Option<Finding<'_>> {
-    let fatal = last_line(text, |line| {
-        line.starts_with("FATAL ERROR: ") && line.ends_with("out of memory")
-    })?;
-    Some(Finding::new(
-        "OutOfMemory",
-        fatal.text.strip_prefix("FATAL ERROR: ")?,
-        None,
-    ))
+    let fatal = last_line(text, |line| line.starts_with("FATAL ERROR: ") && line.ends_with("out of memory"))?;
+    Some(Finding::new("OutOfMemory", fatal.text.strip_prefix("FATAL ERROR: ")?, None))
 }
 
 /// The bare `TypeError: message` and stack, at the very end.
 fn quickjs<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let (before, frames) = trailing_frames(text)?;
-    if ["(node:", "at node:", "file://"]
-        .iter()
-        .any(|other| frames.contains(other))
-    {
+    if ["(node:", "at node:", "file://"].iter().any(|other| frames.contains(other)) {
         return None;
     }
     let (kind, message) = error_above(before)?;
@@ -135,11 +110,7 @@ fn quickjs<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
 fn trailing_frames(text: &str) -> Option<(&str, &str)> {
     let mut start: Option<Line<'_>> = None;
     for line in lines(text).filter(|line| !is_blank(line.text)) {
-        start = if line.text.starts_with("    at ") {
-            start.or(Some(line))
-        } else {
-            None
-        };
+        start = if line.text.starts_with("    at ") { start.or(Some(line)) } else { None };
     }
     let before = start?.before;
     Some((before, text.strip_prefix(before)?))
@@ -147,12 +118,7 @@ fn trailing_frames(text: &str) -> Option<(&str, &str)> {
 
 /// The error whose stack follows `before`. Its message may have several lines, so that its name is not always on the last.
 fn error_above(before: &str) -> Option<(&str, &str)> {
-    let mut nearest = before
-        .lines()
-        .rev()
-        .skip_while(|line| is_blank(line))
-        .take(16)
-        .peekable();
+    let mut nearest = before.lines().rev().skip_while(|line| is_blank(line)).take(16).peekable();
     let last = *nearest.peek()?;
     let named = nearest
         .map(|line| line.strip_prefix("Uncaught ").unwrap_or(line))
@@ -316,11 +282,7 @@ Node.js v20.20.2
     #[test]
     fn node_out_of_memory() {
         let stderr = "\n<--- JS stacktrace --->\n\nFATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n----- Native stack trace -----\n\n 1: 0xb78db3 node::OOMErrorHandler(char const*, v8::OOMDetails const&) [node]\n";
-        let expected = found(
-            "OutOfMemory",
-            "Reached heap limit Allocation failed - JavaScript heap out of memory",
-            0,
-        );
+        let expected = found("OutOfMemory", "Reached heap limit Allocation failed - JavaScript heap out of memory", 0);
         let hint = Some(super::super::MEMORY_HINT.to_owned());
         JAVASCRIPT.run(stderr, expected.map(|error| GuestError { hint, ..error }));
     }
@@ -344,10 +306,8 @@ Node.js v20.20.2
     #[test]
     fn coffeescript() {
         let coffee = Tool::new("coffeescript", "main.coffee");
-        coffee.run(
-            "/box/main.coffee:3:3: error: unexpected if\n  if\n  ^^\n",
-            found("SyntaxError", "unexpected if", 3),
-        );
+        coffee
+            .run("/box/main.coffee:3:3: error: unexpected if\n  if\n  ^^\n", found("SyntaxError", "unexpected if", 3));
         coffee.run(
             "TypeError: Cannot read properties of undefined (reading 'z')\n    at f (/main.coffee:3:7)\n    at Object.<anonymous> (/main.coffee:5:1)\n    at node:internal/main/run_main_module:28:49\n",
             found("TypeError", "Cannot read properties of undefined (reading 'z')", 3),

@@ -15,11 +15,9 @@ pub(super) fn racket<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t
     Some(match source.located(message.text) {
         Some((number, message)) => Finding::new("SyntaxError", message, Some(number)),
         // errortrace gives the expression itself, above the context.
-        None => Finding::new(
-            "Error",
-            message.text,
-            source.line_in(message.after).or_else(|| source.line_in(details.after)),
-        ),
+        None => {
+            Finding::new("Error", message.text, source.line_in(message.after).or_else(|| source.line_in(details.after)))
+        }
     })
 }
 
@@ -35,21 +33,12 @@ pub(super) fn common_lisp<'t>(text: &'t str, _: Source<'_>) -> Option<Finding<'t
 
 /// `Unhandled KIND in thread …:`, the message, and a backtrace without places.
 fn sbcl(text: &str) -> Option<Finding<'_>> {
-    let line = last_line(text, |line| {
-        line.starts_with("Unhandled ") && line.contains(" in thread ")
-    })?;
+    let line = last_line(text, |line| line.starts_with("Unhandled ") && line.contains(" in thread "))?;
     let (kind, _) = line.text.strip_prefix("Unhandled ")?.split_once(" in thread ")?;
     // The thread's name is broken over lines.
-    let report = text
-        .strip_prefix(line.before)?
-        .split_once(">:\n")?
-        .1
-        .split("\nBacktrace for: ")
-        .next()?;
+    let report = text.strip_prefix(line.before)?.split_once(">:\n")?.1.split("\nBacktrace for: ").next()?;
     let message = first_line(report, |line| !is_blank(line))?;
-    let form = report
-        .split_once("(in form starting at line: ")
-        .and_then(|(_, form)| line_number(form));
+    let form = report.split_once("(in form starting at line: ").and_then(|(_, form)| line_number(form));
     let number = form.map(|(number, _)| number);
     if message.text.ends_with(':') {
         let more = or_next_line("", message.after);
@@ -62,11 +51,7 @@ fn sbcl(text: &str) -> Option<Finding<'_>> {
 fn clisp(text: &str) -> Option<Finding<'_>> {
     let line = last_line(text, |line| line.starts_with("*** - "))?;
     let more = first_line(line.after, |line| !line.starts_with(' ')).map_or(line.after, |end| end.before);
-    Some(Finding::new(
-        "Error",
-        format!("{} {more}", line.text.strip_prefix("*** - ")?),
-        None,
-    ))
+    Some(Finding::new("Error", format!("{} {more}", line.text.strip_prefix("*** - ")?), None))
 }
 
 /// After the backtrace: `main.scm:2:2: In procedure vector-ref: message`, where `ERROR` may stand for the place, and the message below.
@@ -79,9 +64,7 @@ fn guile<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
         return Some(Finding::new("SyntaxError", message, Some(number)));
     }
     let backtrace = last_line(text, |line| line == "Backtrace:")?;
-    let line = last_line(backtrace.after, |line| {
-        line.contains(PROCEDURE) || line.contains("Throw to key `")
-    })?;
+    let line = last_line(backtrace.after, |line| line.contains(PROCEDURE) || line.contains("Throw to key `"))?;
     let number = source.located(line.text).map(|(number, _)| number);
     if let Some((_, thrown)) = line.text.split_once("Throw to key `") {
         let (key, arguments) = thrown.split_once("' with args `")?;
@@ -95,9 +78,7 @@ fn guile<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
 /// `Error: message`, then `Call history:` without places; the reader gives a line in front of its message.
 fn chicken(text: &str) -> Option<Finding<'_>> {
     let history = last_line(text, |line| line == "\tCall history:")?;
-    let message = last_line(history.before, |line| line.starts_with("Error: "))?
-        .text
-        .strip_prefix("Error: ")?;
+    let message = last_line(history.before, |line| line.starts_with("Error: "))?.text.strip_prefix("Error: ")?;
     let (number, message) = match message.strip_prefix("(line ").and_then(|rest| rest.split_once(") ")) {
         Some((number, message)) => (line_number(number).map(|(number, _)| number), message),
         None => (None, message),
@@ -185,10 +166,7 @@ mod tests {
     #[test]
     fn clisp() {
         let clisp = Tool::new("lisp", "main.lisp");
-        clisp.run(
-            "*** - /: division by zero\n\n",
-            found("Error", "/: division by zero", 0),
-        );
+        clisp.run("*** - /: division by zero\n\n", found("Error", "/: division by zero", 0));
         clisp.run(
             "*** - READ: input stream\n       #<INPUT BUFFERED FILE-STREAM CHARACTER\n         #P\"/box/main.lisp\" @3>\n      ends within an object. Last opening parenthesis probably in line 1.\n",
             found("Error", "READ: input stream #<INPUT BUFFERED FILE-STREAM CHARACTER #P\"/box/main.lisp\" @3> ends within an object. Last opening parenthesis probably in line 1.", 0),

@@ -31,9 +31,7 @@ pub(super) fn jvm<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
 
 /// Groovy says what it caught, then prints the trace; a program that does not compile is an exception of its own.
 pub(super) fn groovy<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
-    if let Some(line) = first_line(text, |line| {
-        line.ends_with("MultipleCompilationErrorsException: startup failed:")
-    }) {
+    if let Some(line) = first_line(text, |line| line.ends_with("MultipleCompilationErrorsException: startup failed:")) {
         let (number, message) = line.after.lines().find_map(|line| source.located(line))?;
         let message = message.split_once(" @ line ").map_or(message, |(message, _)| message);
         return Some(Finding::new(COMPILE_ERROR, message, Some(number)));
@@ -41,11 +39,7 @@ pub(super) fn groovy<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t
     let line = last_line(text, |line| line.starts_with("Caught: "))?;
     let thrown = line.text.strip_prefix("Caught: ")?;
     if let Some(message) = thrown.strip_prefix("Assertion failed:") {
-        return Some(Finding::new(
-            "AssertionFailed",
-            or_next_line(message, line.after),
-            source.line_in(line.after),
-        ));
+        return Some(Finding::new("AssertionFailed", or_next_line(message, line.after), source.line_in(line.after)));
     }
     // Without a frame it is something the program printed.
     first_line(line.after, |line| line.starts_with("\tat "))?;
@@ -58,41 +52,24 @@ pub(super) fn clojure<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'
     let line = last_line(text, |line| {
         phases.iter().any(|phase| line.starts_with(phase)) && line.ends_with(").") && line.contains(" at ")
     })?;
-    let kind = match line
-        .text
-        .split_once(" error (")
-        .and_then(|(_, rest)| rest.split_once(") "))
-    {
+    let kind = match line.text.split_once(" error (").and_then(|(_, rest)| rest.split_once(") ")) {
         Some((kind, _)) => kind,
         None if line.text.starts_with("Syntax error reading ") => "SyntaxError",
         None => COMPILE_ERROR,
     };
-    Some(Finding::new(
-        kind,
-        or_next_line("", line.after),
-        source.line_in(line.text),
-    ))
+    Some(Finding::new(kind, or_next_line("", line.after), source.line_in(line.text)))
 }
 
 /// `Unhandled Exception:` and the exception below it (mono), or on the same line (.NET).
 pub(super) fn dotnet<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     const INNER: &str = "--- End of inner exception stack trace ---";
-    let line = last_line(text, |line| {
-        line == "Unhandled Exception:" || line.starts_with("Unhandled exception. ")
-    })?;
-    let thrown = or_next_line(
-        line.text.strip_prefix("Unhandled exception. ").unwrap_or(""),
-        line.after,
-    );
+    let line = last_line(text, |line| line == "Unhandled Exception:" || line.starts_with("Unhandled exception. "))?;
+    let thrown = or_next_line(line.text.strip_prefix("Unhandled exception. ").unwrap_or(""), line.after);
     // The exception that caused it follows on the same line, and has its frames first.
     let (kind, message) = exception(thrown.split(" ---> ").next()?)?;
     let stack = line.after.split("[ERROR] FATAL UNHANDLED EXCEPTION").next()?;
     let frames = stack.rsplit(INNER).next()?;
-    Some(Finding::new(
-        kind,
-        message,
-        source.line_in(frames).or_else(|| source.line_in(stack)),
-    ))
+    Some(Finding::new(kind, message, source.line_in(frames).or_else(|| source.line_in(stack))))
 }
 
 /// `Unhandled exception:` and the exception below it, which has a name only where its words begin with one.
@@ -101,12 +78,8 @@ pub(super) fn dart<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>>
         return compiler::own_error(text, source);
     };
     let thrown = line.after.lines().next()?;
-    let named = thrown
-        .split_once(": ")
-        .map(|(kind, message)| (kind.split(" (").next().unwrap_or(kind), message));
-    let (kind, message) = named
-        .filter(|(kind, _)| exception(kind).is_some())
-        .unwrap_or(("Exception", thrown));
+    let named = thrown.split_once(": ").map(|(kind, message)| (kind.split(" (").next().unwrap_or(kind), message));
+    let (kind, message) = named.filter(|(kind, _)| exception(kind).is_some()).unwrap_or(("Exception", thrown));
     Some(Finding::new(kind, message, source.line_in(line.after)))
 }
 
@@ -155,10 +128,7 @@ mod tests {
             "/box/Main.java:3: error: incompatible types: String cannot be converted to int\n        int x = \"s\";\n                ^\n1 error\nerror: compilation failed\n",
             found("CompileError", "incompatible types: String cannot be converted to int", 3),
         );
-        java.run(
-            "java.lang.IllegalStateException: handled\n\tat Main.main(Main.java:3)\n",
-            None,
-        );
+        java.run("java.lang.IllegalStateException: handled\n\tat Main.main(Main.java:3)\n", None);
         let memory =
             "Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space\n\tat Main.main(Main.java:1)\n";
         let hint = Some(super::super::MEMORY_HINT.to_owned());
@@ -172,10 +142,7 @@ mod tests {
     fn a_stack_overflow_of_java_fits_the_window() {
         let frame =
             "\tat com.example.application.service.RecursiveDescentParserImplementation.parseExpression(Main.java:2)\n";
-        let stderr = format!(
-            "Exception in thread \"main\" java.lang.StackOverflowError\n{}",
-            frame.repeat(1024)
-        );
+        let stderr = format!("Exception in thread \"main\" java.lang.StackOverflowError\n{}", frame.repeat(1024));
         Tool::new("java", "Main.java").run(&stderr, found("java.lang.StackOverflowError", "", 2));
     }
 

@@ -20,25 +20,14 @@ pub(super) fn c<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
         let Some((_, kind)) = line.text.split_once("throwing an instance of '") else {
             return Some(Finding::new("terminate", line.text, None));
         };
-        let what = line
-            .after
-            .lines()
-            .next()
-            .and_then(|below| below.strip_prefix("  what():  "));
+        let what = line.after.lines().next().and_then(|below| below.strip_prefix("  what():  "));
         return Some(Finding::new(kind.trim_end_matches('\''), what.unwrap_or(""), None));
     }
     let last = last_line(text, |line| !is_blank(line))?.text;
     if let Some((place, condition)) = last.split_once(": Assertion `") {
-        return Some(Finding::new(
-            "AssertionFailed",
-            condition.strip_suffix("' failed.")?,
-            source.line_in(place),
-        ));
+        return Some(Finding::new("AssertionFailed", condition.strip_suffix("' failed.")?, source.line_in(place)));
     }
-    ABORTS
-        .iter()
-        .any(|abort| last.starts_with(abort))
-        .then(|| Finding::new("abort", last, None))
+    ABORTS.iter().any(|abort| last.starts_with(abort)).then(|| Finding::new("abort", last, None))
 }
 
 /// `error[E0308]: message`, then ` --> main.rs:3:5`.
@@ -50,23 +39,17 @@ pub(super) fn rustc<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>
         return Some(Finding::new(LINK_ERROR, symbol, None));
     }
     let mut below = error.after.lines().take_while(|line| !is_blank(line));
-    let line = below
-        .find(|line| line.trim_start().starts_with("--> "))
-        .and_then(|place| source.line_in(place));
+    let line = below.find(|line| line.trim_start().starts_with("--> ")).and_then(|place| source.line_in(place));
     let (label, message) = error.text.split_once(": ")?;
-    Some(
-        match label.strip_prefix("error[").and_then(|code| code.strip_suffix(']')) {
-            Some(code) => Finding::new(COMPILE_ERROR, format!("{code}: {message}"), line),
-            None => Finding::new(COMPILE_ERROR, message, line),
-        },
-    )
+    Some(match label.strip_prefix("error[").and_then(|code| code.strip_suffix(']')) {
+        Some(code) => Finding::new(COMPILE_ERROR, format!("{code}: {message}"), line),
+        None => Finding::new(COMPILE_ERROR, message, line),
+    })
 }
 
 /// The last panic, or the error that `main` returned.
 pub(super) fn rust<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
-    if let Some(line) = last_line(text, |line| {
-        line.starts_with("thread '") && line.contains(" panicked at ")
-    }) {
+    if let Some(line) = last_line(text, |line| line.starts_with("thread '") && line.contains(" panicked at ")) {
         let (_, panic) = line.text.split_once(" panicked at ")?;
         let place = source.line_in(panic).or_else(|| source.line_in(line.after));
         // Before 1.73 the message came first, in quotes, and the place after it.
@@ -76,9 +59,9 @@ pub(super) fn rust<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>>
         };
         return Some(Finding::new("panic", message, place));
     }
-    if let Some(overflow) = last_line(text, |line| {
-        line.starts_with("thread '") && line.ends_with(" has overflowed its stack")
-    }) {
+    if let Some(overflow) =
+        last_line(text, |line| line.starts_with("thread '") && line.ends_with(" has overflowed its stack"))
+    {
         return Some(Finding::new("stack overflow", overflow.text, None));
     }
     let returned = last_line(text, |line| !is_blank(line))?.text.strip_prefix("Error: ")?;
@@ -87,18 +70,12 @@ pub(super) fn rust<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>>
 
 /// `panic: message` or `fatal error: message`, and the goroutine that it happened in.
 pub(super) fn go<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
-    let first = last_line(text, |line| {
-        line.starts_with("panic: ") || line.starts_with("fatal error: ")
-    })?;
+    let first = last_line(text, |line| line.starts_with("panic: ") || line.starts_with("fatal error: "))?;
     let (_, stack) = first.after.split_once("goroutine ")?;
     let (kind, message) = first.text.split_once(": ")?;
     // A deferred function that panics in turn is printed below, indented.
-    let again = first
-        .after
-        .lines()
-        .take_while(|line| !is_blank(line))
-        .filter_map(|line| line.strip_prefix("\tpanic: "))
-        .last();
+    let again =
+        first.after.lines().take_while(|line| !is_blank(line)).filter_map(|line| line.strip_prefix("\tpanic: ")).last();
     Some(Finding::new(kind, again.unwrap_or(message), source.line_in(stack)))
 }
 
@@ -111,26 +88,16 @@ pub(super) fn zig<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
     let line = last_line(text, |line| line.starts_with("error: "))?;
     let (name, _) = exception(line.text.strip_prefix("error: ")?)?;
     // Without a frame it is something the program printed.
-    line.after
-        .lines()
-        .next()?
-        .contains(": 0x")
-        .then(|| Finding::new(name, "", source.line_in(line.after)))
+    line.after.lines().next()?.contains(": 0x").then(|| Finding::new(name, "", source.line_in(line.after)))
 }
 
 /// `main/main.swift:3: Fatal error: message`, where the first part is the module. The standard library's own are of module `Swift`; a
 /// backtrace may follow.
 pub(super) fn swift<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
-    let line = last_line(text, |line| {
-        line.contains(": Fatal error: ") || line.starts_with("Fatal error: ")
-    })?;
+    let line = last_line(text, |line| line.contains(": Fatal error: ") || line.starts_with("Fatal error: "))?;
     let (place, message) = line.text.split_once("Fatal error: ")?;
     let file = place.rsplit_once('/').map_or(place, |(_, file)| file);
-    Some(Finding::new(
-        "Fatal error",
-        message,
-        source.line_in(file).or_else(|| source.line_in(line.after)),
-    ))
+    Some(Finding::new("Fatal error", message, source.line_in(file).or_else(|| source.line_in(line.after))))
 }
 
 #[cfg(test)]
@@ -158,10 +125,7 @@ mod tests {
             "terminate called after throwing an instance of 'std::out_of_range'\n  what():  vector::_M_range_check: __n (which is 7) >= this->size() (which is 2)\n",
             found("std::out_of_range", "vector::_M_range_check: __n (which is 7) >= this->size() (which is 2)", 0),
         );
-        cpp.run(
-            "terminate called after throwing an instance of 'MyError'\n",
-            found("MyError", "", 0),
-        );
+        cpp.run("terminate called after throwing an instance of 'MyError'\n", found("MyError", "", 0));
         cpp.run(
             "terminate called without an active exception\n",
             found("terminate", "terminate called without an active exception", 0),
@@ -276,10 +240,7 @@ For more information about this error, try `rustc --explain E0308`.
             "Swift/ContiguousArrayBuffer.swift:690: Fatal error: Index out of range\n",
             found("Fatal error", "Index out of range", 0),
         );
-        swift.run(
-            "main/main.swift:3: Fatal error: bad thing\n",
-            found("Fatal error", "bad thing", 3),
-        );
+        swift.run("main/main.swift:3: Fatal error: bad thing\n", found("Fatal error", "bad thing", 3));
         swift.run("error: noise\n", None);
     }
 }

@@ -10,10 +10,7 @@ pub(super) fn traceback<'t>(text: &'t str, source: Source<'_>) -> Option<Finding
 
 /// `main.rb:2:in 'f': message (Kind)`; before 3.4 the method's name opened with a backquote.
 fn raised<'t>(line: Line<'t>, source: Source<'_>) -> Option<Finding<'t>> {
-    let (place, rest) = line
-        .text
-        .split_once(":in `")
-        .or_else(|| line.text.split_once(":in '"))?;
+    let (place, rest) = line.text.split_once(":in `").or_else(|| line.text.split_once(":in '"))?;
     if line.text.starts_with(char::is_whitespace) {
         return None;
     }
@@ -34,22 +31,13 @@ fn raised<'t>(line: Line<'t>, source: Source<'_>) -> Option<Finding<'t>> {
 fn unparsable<'t>(line: Line<'t>, source: Source<'_>) -> Option<Finding<'t>> {
     let (number, message) = source.located(line.text)?;
     let found = message.strip_prefix("syntax error")?;
-    let message = found
-        .strip_prefix(", ")
-        .unwrap_or_else(|| syntax_message(message, line.after));
-    Some(Finding::new(
-        "SyntaxError",
-        message.strip_suffix(" (SyntaxError)").unwrap_or(message),
-        Some(number),
-    ))
+    let message = found.strip_prefix(", ").unwrap_or_else(|| syntax_message(message, line.after));
+    Some(Finding::new("SyntaxError", message.strip_suffix(" (SyntaxError)").unwrap_or(message), Some(number)))
 }
 
 /// The words under the first marked line of code, where Ruby 3.4 and later put them.
 fn syntax_message<'t>(message: &'t str, after: &'t str) -> &'t str {
-    let mut marked = after
-        .lines()
-        .take(64)
-        .filter_map(|line| line.trim_start().strip_prefix('|'));
+    let mut marked = after.lines().take(64).filter_map(|line| line.trim_start().strip_prefix('|'));
     let words = marked.find_map(|line| line.trim_start().strip_prefix('^'));
     words.map_or(message, |words| words.trim_start_matches(['^', '~', ' ']))
 }
@@ -97,17 +85,9 @@ mod tests {
         );
         // Ruby 4.0, from the program itself and through `eval`.
         let code = "  2 |   if x\n  3 |     1\n> 4 | end\n    |    ^ unexpected end-of-input, assuming it is closing the parent top level context\n> 5 | \n    | ^ expected an `end` to close the `def` statement\n";
-        let expected = || {
-            found(
-                "SyntaxError",
-                "unexpected end-of-input, assuming it is closing the parent top level context",
-                4,
-            )
-        };
-        RUBY.run(
-            &format!("/box/main.rb:4: syntax errors found (SyntaxError)\n{code}"),
-            expected(),
-        );
+        let expected =
+            || found("SyntaxError", "unexpected end-of-input, assuming it is closing the parent top level context", 4);
+        RUBY.run(&format!("/box/main.rb:4: syntax errors found (SyntaxError)\n{code}"), expected());
         RUBY.run(&format!("eval:1:in 'Binding#eval': /box/main.rb:4: syntax errors found (SyntaxError)\n{code}\n\tfrom eval:1:in '<main>'\n"), expected());
     }
 

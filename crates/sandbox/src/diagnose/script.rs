@@ -16,16 +16,10 @@ pub(super) fn php<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
         .last();
     let (report, after) = report?;
     let Some((_, thrown)) = report.split_once("Uncaught ") else {
-        let (message, place) = report
-            .rsplit_once(" in ")
-            .filter(|(_, place)| place.contains(" on line "))?;
+        let (message, place) = report.rsplit_once(" in ").filter(|(_, place)| place.contains(" on line "))?;
         let (kind, message) = message.split_once(": ")?;
         return Some(Finding::new(
-            if kind == "Parse error" {
-                "ParseError"
-            } else {
-                "FatalError"
-            },
+            if kind == "Parse error" { "ParseError" } else { "FatalError" },
             message,
             source.line_in(place),
         ));
@@ -33,25 +27,17 @@ pub(super) fn php<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
     // What caused it comes first; the last `Next` is the one that nobody caught.
     let end = first_line(after, |line| line.starts_with("  thrown in "))?;
     let next = last_line(end.before, |line| line.starts_with("Next "));
-    let (thrown, frames) = next.map_or((thrown, end.before), |next| {
-        (next.text.trim_start_matches("Next "), next.after)
-    });
+    let (thrown, frames) =
+        next.map_or((thrown, end.before), |next| (next.text.trim_start_matches("Next "), next.after));
     let (kind, message) = exception(thrown)?;
     // The place is at the end of a message of one line, and below one of several.
     let message = message.rsplit_once(" in /").map_or(message, |(message, _)| message);
-    Some(Finding::new(
-        kind,
-        message,
-        source.line_in(end.text).or_else(|| source.line_in(frames)),
-    ))
+    Some(Finding::new(kind, message, source.line_in(end.text).or_else(|| source.line_in(frames))))
 }
 
 /// `message at main.pl line 3.` as the last thing said. `die` and `warn` print alike.
 pub(super) fn perl<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
-    const ABORTED: &[&str] = &[
-        " aborted due to compilation errors",
-        "BEGIN failed--compilation aborted",
-    ];
+    const ABORTED: &[&str] = &[" aborted due to compilation errors", "BEGIN failed--compilation aborted"];
     if let Some(aborted) = last_line(text, |line| ABORTED.iter().any(|words| line.contains(words))) {
         let (message, place) = lines(aborted.before).find_map(|line| died(line.text, source))?;
         let line = place.as_ref().map(|place| place.line);
@@ -96,43 +82,26 @@ pub(super) fn raku<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>>
         message.insert(0, ' ');
         message.insert_str(0, line);
     }
-    Some(Finding::new(
-        "Error",
-        message,
-        source.line_in(frames).or_else(|| source.line_in(outermost.text)),
-    ))
+    Some(Finding::new("Error", message, source.line_in(frames).or_else(|| source.line_in(outermost.text))))
 }
 
 /// `/usr/bin/lua: main.lua:3: message`, then `stack traceback:`, which a program that does not parse lacks.
 pub(super) fn lua<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
-    let is_lua = |name: &str| {
-        name.rsplit('/')
-            .next()
-            .is_some_and(|name| name.starts_with("lua") && !name.contains(' '))
-    };
+    let is_lua =
+        |name: &str| name.rsplit('/').next().is_some_and(|name| name.starts_with("lua") && !name.contains(' '));
     let line = last_line(text, |line| line.split_once(": ").is_some_and(|(name, _)| is_lua(name)))?;
     let (_, report) = line.text.split_once(": ")?;
     let stack = first_line(line.after, |line| line == "stack traceback:");
     let kind = if stack.is_some() { "Error" } else { "SyntaxError" };
-    let (number, message) = source
-        .located(report)
-        .map_or((None, report), |(number, message)| (Some(number), message));
-    Some(Finding::new(
-        kind,
-        message,
-        number.or_else(|| source.line_in(stack?.after)),
-    ))
+    let (number, message) = source.located(report).map_or((None, report), |(number, message)| (Some(number), message));
+    Some(Finding::new(kind, message, number.or_else(|| source.line_in(stack?.after))))
 }
 
 /// The message, `while executing`, and the line of the file last: those of procedures count from where each begins.
 pub(super) fn tcl<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let stack = last_line(text, |line| line == "    while executing")?;
     let file = last_line(stack.after, |line| line.starts_with("    (file \""))?;
-    Some(Finding::new(
-        "Error",
-        stack.before.lines().next_back()?,
-        source.line_in(file.text),
-    ))
+    Some(Finding::new("Error", stack.before.lines().next_back()?, source.line_in(file.text)))
 }
 
 #[cfg(test)]
@@ -145,11 +114,7 @@ mod tests {
         let php = Tool::new("php", "main.php");
         php.run(
             "PHP Parse error:  syntax error, unexpected token \"{\", expecting variable in /box/main.php on line 2\n",
-            found(
-                "ParseError",
-                "syntax error, unexpected token \"{\", expecting variable",
-                2,
-            ),
+            found("ParseError", "syntax error, unexpected token \"{\", expecting variable", 2),
         );
         php.run(
             "PHP Fatal error:  Uncaught DivisionByZeroError: Division by zero in /box/main.php:3\nStack trace:\n#0 /box/main.php(3): intdiv()\n#1 /box/main.php(6): f()\n#2 {main}\n  thrown in /box/main.php on line 3\n",

@@ -34,11 +34,7 @@ pub(super) fn awk<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
     if let Some(message) = message.strip_prefix("^ ") {
         return Some(Finding::new("SyntaxError", message, Some(number)));
     }
-    let kind = if message.starts_with("syntax error") {
-        "SyntaxError"
-    } else {
-        "Error"
-    };
+    let kind = if message.starts_with("syntax error") { "SyntaxError" } else { "Error" };
     // gawk puts the record it was at in front: `(FILENAME=- FNR=1) fatal: `.
     let message = message.split_once("fatal: ").map_or(message, |(_, message)| message);
     Some(Finding::new(kind, message, Some(number)))
@@ -47,21 +43,11 @@ pub(super) fn awk<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
 /// PowerShell's concise view: `Kind: /box/main.ps1:3`, `Line |`, the code, and the message behind bars below it.
 pub(super) fn powershell<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let bar = last_line(text, |line| line == "Line |")?;
-    let (kind, _) = bar
-        .before
-        .lines()
-        .next_back()?
-        .split_once(": ")
-        .filter(|(_, path)| path.contains(source.name()))?;
+    let (kind, _) =
+        bar.before.lines().next_back()?.split_once(": ").filter(|(_, path)| path.contains(source.name()))?;
     let number = bar.after.lines().next().and_then(|code| line_number(code.trim_start()));
-    let below = bar
-        .after
-        .lines()
-        .skip(1)
-        .filter_map(|line| line.trim_start().strip_prefix('|'));
-    let message = below
-        .map(|line| line.trim_start_matches([' ', '~', '^']))
-        .find(|words| !words.is_empty())?;
+    let below = bar.after.lines().skip(1).filter_map(|line| line.trim_start().strip_prefix('|'));
+    let message = below.map(|line| line.trim_start_matches([' ', '~', '^'])).find(|words| !words.is_empty())?;
     Some(Finding::new(kind, message, number.map(|(number, _)| number)))
 }
 
@@ -84,18 +70,12 @@ mod tests {
             "/box/main.sh: line 3: nosuchcommand: command not found\n",
             found("CommandNotFound", "nosuchcommand: command not found", 3),
         );
-        bash.run(
-            "/box/main.sh: line 2: nope: unbound variable\n",
-            found("Error", "nope: unbound variable", 2),
-        );
+        bash.run("/box/main.sh: line 2: nope: unbound variable\n", found("Error", "nope: unbound variable", 2));
         bash.run(
             "/box/main.sh: line 1: 1/0: division by 0 (error token is \"0\")\n",
             found("Error", "1/0: division by 0 (error token is \"0\")", 1),
         );
-        bash.run(
-            "/box/main.sh: line 3: nosuchcommand: command not found\nerror: something\n",
-            None,
-        );
+        bash.run("/box/main.sh: line 3: nosuchcommand: command not found\nerror: something\n", None);
         bash.run("cat: /nope: No such file or directory\n", None);
         let dash = Tool::new("sh", "main.sh");
         dash.run(
@@ -106,10 +86,7 @@ mod tests {
             "/box/main.sh: 3: nosuchcommand: not found\n",
             found("CommandNotFound", "nosuchcommand: not found", 3),
         );
-        dash.run(
-            "/box/main.sh: 2: nope: parameter not set\n",
-            found("Error", "nope: parameter not set", 2),
-        );
+        dash.run("/box/main.sh: 2: nope: parameter not set\n", found("Error", "nope: parameter not set", 2));
         dash.run("error: something\n", None);
     }
 

@@ -13,70 +13,42 @@ pub(super) fn d<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let (_, frames) = report.after.split_once("----------------\n")?;
     let (kind, rest) = report.text.split_once('@')?;
     let (place, message) = rest.split_once("): ")?;
-    Some(Finding::new(
-        kind,
-        message,
-        source.line_in(place).or_else(|| source.line_in(frames)),
-    ))
+    Some(Finding::new(kind, message, source.line_in(place).or_else(|| source.line_in(frames))))
 }
 
 /// Frames outermost first, then `Error: unhandled exception: message [Kind]`.
 pub(super) fn nim<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     const UNHANDLED: &str = "Error: unhandled exception: ";
-    let line = last_line(text, |line| {
-        line.starts_with(UNHANDLED) || line.starts_with("SIGSEGV: ")
-    })?;
+    let line = last_line(text, |line| line.starts_with(UNHANDLED) || line.starts_with("SIGSEGV: "))?;
     let place = line.before.lines().rev().find_map(|frame| source.line_in(frame));
     let Some(message) = line.text.strip_prefix(UNHANDLED) else {
         let (kind, message) = line.text.split_once(": ")?;
         return Some(Finding::new(kind, message, place));
     };
     // The kind ends the message, however many lines that has.
-    let end = std::iter::once(message)
-        .chain(line.after.lines())
-        .find(|line| line.ends_with(']'))?;
+    let end = std::iter::once(message).chain(line.after.lines()).find(|line| line.ends_with(']'))?;
     let (last, kind) = end.strip_suffix(']')?.rsplit_once(" [")?;
-    Some(Finding::new(
-        kind,
-        if message.ends_with(']') { last } else { message },
-        place,
-    ))
+    Some(Finding::new(kind, if message.ends_with(']') { last } else { message }, place))
 }
 
 /// `Unhandled exception: message (Kind)`, then the frames.
 pub(super) fn crystal<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let line = last_line(text, |line| line.starts_with("Unhandled exception"))?;
     let (_, message) = line.text.split_once(": ")?;
-    let end = std::iter::once(message)
-        .chain(line.after.lines())
-        .find(|line| line.ends_with(')'))?;
+    let end = std::iter::once(message).chain(line.after.lines()).find(|line| line.ends_with(')'))?;
     let (last, kind) = end.strip_suffix(')')?.rsplit_once(" (")?;
-    Some(Finding::new(
-        kind,
-        if message.ends_with(')') { last } else { message },
-        source.line_in(line.after),
-    ))
+    Some(Finding::new(kind, if message.ends_with(')') { last } else { message }, source.line_in(line.after)))
 }
 
 /// `At line 6 of file main.f90`, then `Fortran runtime error: message`.
 pub(super) fn fortran<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
-    let line = last_line(text, |line| {
-        line.starts_with("Fortran runtime error: ") || line.starts_with("ERROR STOP")
-    })?;
+    let line = last_line(text, |line| line.starts_with("Fortran runtime error: ") || line.starts_with("ERROR STOP"))?;
     if let Some(message) = line.text.strip_prefix("ERROR STOP") {
         return Some(Finding::new("ERROR STOP", message, None));
     }
     let (kind, message) = line.text.split_once(": ")?;
-    let place = line
-        .before
-        .lines()
-        .next_back()
-        .filter(|above| above.starts_with("At line "));
-    Some(Finding::new(
-        kind,
-        message,
-        place.and_then(|place| source.line_of(place)),
-    ))
+    let place = line.before.lines().next_back().filter(|above| above.starts_with("At line "));
+    Some(Finding::new(kind, message, place.and_then(|place| source.line_of(place))))
 }
 
 /// `An unhandled exception occurred at $…:` and the exception below it, or `Runtime error 200 at $…`.
@@ -85,11 +57,7 @@ pub(super) fn pascal<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t
         line.starts_with("An unhandled exception occurred at $") || line.starts_with("Runtime error ")
     })?;
     let place = source.line_of(line.after);
-    if let Some((message, _)) = line
-        .text
-        .split_once(" at $")
-        .filter(|_| line.text.starts_with("Runtime error "))
-    {
+    if let Some((message, _)) = line.text.split_once(" at $").filter(|_| line.text.starts_with("Runtime error ")) {
         return Some(Finding::new("RuntimeError", message, place));
     }
     let (kind, message) = exception(line.after.lines().next()?)?;

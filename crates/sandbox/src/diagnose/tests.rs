@@ -28,22 +28,10 @@ impl Tool {
     }
 
     #[track_caller]
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "tables of expected values read better without `&`"
-    )]
+    #[expect(clippy::needless_pass_by_value, reason = "tables of expected values read better without `&`")]
     pub(super) fn check(&self, step: Step, stderr: &str, stdout: &str, expected: Option<GuestError>) {
         let Self { language, source } = *self;
-        assert_eq!(
-            diagnose(&Evidence {
-                language,
-                step,
-                stderr,
-                stdout,
-                source
-            }),
-            expected
-        );
+        assert_eq!(diagnose(&Evidence { language, step, stderr, stdout, source }), expected);
     }
 }
 
@@ -51,12 +39,7 @@ impl Tool {
 #[expect(clippy::unnecessary_wraps, reason = "stands beside `None` in tables")]
 pub(super) fn found(kind: &str, message: &str, line: u32) -> Option<GuestError> {
     let line = (line > 0).then_some(line);
-    Some(GuestError {
-        kind: kind.to_owned(),
-        message: message.to_owned(),
-        line,
-        hint: None,
-    })
+    Some(GuestError { kind: kind.to_owned(), message: message.to_owned(), line, hint: None })
 }
 
 #[test]
@@ -69,18 +52,9 @@ fn every_dialect_is_of_a_language_in_the_table() {
 #[test]
 fn unknown_languages_are_read_for_located_messages() {
     let kit = Tool::new("kit", "main.kit");
-    kit.compile(
-        "/box/main.kit:3:5: error: expected ';'\n",
-        found("CompileError", "expected ';'", 3),
-    );
-    kit.compile(
-        "main.kit:3: note: here\nmain.kit:4: stray brace\n",
-        found("CompileError", "stray brace", 4),
-    );
-    kit.run(
-        "noise\nmain.kit:7:1: warning: unused\nmain.kit:9: error: bad\n",
-        found("Error", "bad", 9),
-    );
+    kit.compile("/box/main.kit:3:5: error: expected ';'\n", found("CompileError", "expected ';'", 3));
+    kit.compile("main.kit:3: note: here\nmain.kit:4: stray brace\n", found("CompileError", "stray brace", 4));
+    kit.run("noise\nmain.kit:7:1: warning: unused\nmain.kit:9: error: bad\n", found("Error", "bad", 9));
     kit.run("noise: at 3\n", None);
 }
 
@@ -106,18 +80,9 @@ fn memory_errors_carry_a_hint() {
 fn messages_are_capped_on_a_character_and_lose_control_characters() {
     let python = Tool::new("python", "main.py");
     let head = "Traceback (most recent call last):\n  File \"/box/main.py\", line 1, in <module>\nValueError: ";
-    python.run(
-        &format!("{head}a\x07\x1b[31mb\x1b[0m\tc\u{85}d\n"),
-        found("ValueError", "ab cd", 1),
-    );
-    python.run(
-        &format!("{head}{}\n", "é".repeat(3_000)),
-        found("ValueError", &"é".repeat(1_000), 1),
-    );
-    python.run(
-        &format!("{head}x{}\n", "é".repeat(3_000)),
-        found("ValueError", &format!("x{}", "é".repeat(999)), 1),
-    );
+    python.run(&format!("{head}a\x07\x1b[31mb\x1b[0m\tc\u{85}d\n"), found("ValueError", "ab cd", 1));
+    python.run(&format!("{head}{}\n", "é".repeat(3_000)), found("ValueError", &"é".repeat(1_000), 1));
+    python.run(&format!("{head}x{}\n", "é".repeat(3_000)), found("ValueError", &format!("x{}", "é".repeat(999)), 1));
 }
 
 #[test]
@@ -128,10 +93,7 @@ fn a_run_is_read_from_its_end_and_a_compiler_from_its_start() {
     python.run(&format!("{noise}{traceback}"), found("KeyError", "'k'", 1));
     python.run(&format!("{traceback}{noise}"), None);
     let c = Tool::new("c", "main.c");
-    c.compile(
-        &format!("main.c:2:1: error: first\n{noise}"),
-        found("CompileError", "first", 2),
-    );
+    c.compile(&format!("main.c:2:1: error: first\n{noise}"), found("CompileError", "first", 2));
     c.compile(&format!("{noise}main.c:2:1: error: first\n"), None);
 }
 

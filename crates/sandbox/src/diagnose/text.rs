@@ -66,16 +66,10 @@ impl<'a> Source<'a> {
         // GHC gives a span of lines as `main.hs:(3,1)-(4,7): `, tsc and mcs a column as `main.ts(3,7): `.
         let after = after.trim_start_matches([':', '(', ' ']);
         let (line, after) = line_number(after.strip_prefix("line ").unwrap_or(after))?;
-        let column = after
-            .strip_prefix(':')
-            .or_else(|| after.strip_prefix(", "))
-            .or_else(|| after.strip_prefix(','));
+        let column = after.strip_prefix(':').or_else(|| after.strip_prefix(", ")).or_else(|| after.strip_prefix(','));
         let after = column.and_then(without_column).unwrap_or(after);
         let after = after.strip_prefix(')').unwrap_or(after);
-        let after = after
-            .strip_prefix("-(")
-            .and_then(|span| span.split_once(')'))
-            .map_or(after, |(_, rest)| rest);
+        let after = after.strip_prefix("-(").and_then(|span| span.split_once(')')).map_or(after, |(_, rest)| rest);
         let after = after.trim_start_matches([':', ' ']);
         Some((line, after.strip_prefix("- ").unwrap_or(after)))
     }
@@ -85,15 +79,10 @@ impl<'a> Source<'a> {
         let name = self.name;
         text.match_indices(name).filter_map(move |(at, _)| {
             let (before, after) = text.split_at_checked(at)?;
-            let after = after
-                .strip_prefix(name)
-                .filter(|after| !name.is_empty() && !after.starts_with(is_word))?;
+            let after = after.strip_prefix(name).filter(|after| !name.is_empty() && !after.starts_with(is_word))?;
             // D's runtime drops the slash that a path begins with.
             let directories = [WORKSPACE, "box/", "./"];
-            let before = directories
-                .iter()
-                .find_map(|directory| before.strip_suffix(directory))
-                .unwrap_or(before);
+            let before = directories.iter().find_map(|directory| before.strip_suffix(directory)).unwrap_or(before);
             let before = before.strip_suffix("file://").unwrap_or(before);
             let elsewhere = before.ends_with(|c: char| is_word(c) || matches!(c, '/' | '.' | '-'));
             (!elsewhere).then_some((before, after))
@@ -115,11 +104,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
         let (before, rest) = text.split_at_checked(start).filter(|(_, rest)| !rest.is_empty())?;
         let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
         start = text.len() - after.len();
-        Some(Line {
-            before,
-            text: line,
-            after,
-        })
+        Some(Line { before, text: line, after })
     })
 }
 
@@ -137,12 +122,7 @@ pub(super) fn is_blank(line: &str) -> bool {
 
 /// `message`, or when there is nothing in it the first line after it that has something: tools put long messages on a line of their own.
 pub(super) fn or_next_line<'t>(message: &'t str, after: &'t str) -> &'t str {
-    if is_blank(message) {
-        after.lines().find(|line| !is_blank(line)).unwrap_or("")
-    } else {
-        message
-    }
-    .trim()
+    if is_blank(message) { after.lines().find(|line| !is_blank(line)).unwrap_or("") } else { message }.trim()
 }
 
 /// `Kind: message`, or a lone `Kind`, where the kind is a name: letters, digits and what languages join names with.
@@ -201,10 +181,7 @@ pub(super) fn printable(text: &str) -> Cow<'_, str> {
 /// `text` with every run of blanks as one space, cut to `limit` bytes on a character.
 pub(super) fn one_line(text: &str, limit: usize) -> String {
     let mut line = String::with_capacity(text.len().min(limit));
-    for word in text
-        .split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| !word.is_empty())
-    {
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
         if line.len() >= limit {
             break;
         }
@@ -228,9 +205,7 @@ fn without_column(text: &str) -> Option<&str> {
     if after.len() == text.len() {
         return None;
     }
-    let end = after
-        .strip_prefix('-')
-        .map_or(after, |end| end.trim_start_matches(is_digit));
+    let end = after.strip_prefix('-').map_or(after, |end| end.trim_start_matches(is_digit));
     Some(if end.len() + 1 < after.len() { end } else { after })
 }
 

@@ -7,9 +7,7 @@ use super::text::{Source, first_line, is_blank, last_line, lines};
 
 /// What tsc said, or a runtime that was asked to check the program.
 pub(super) fn compile<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
-    checked(text, source)
-        .or_else(|| compiler::diagnostic(text, source))
-        .or_else(|| javascript::uncaught(text, source))
+    checked(text, source).or_else(|| compiler::diagnostic(text, source)).or_else(|| javascript::uncaught(text, source))
 }
 
 /// `error: Uncaught (in promise) Kind: message`, the code and the stack.
@@ -40,18 +38,12 @@ pub(super) fn bun<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
     let said = signature.before;
     let Some(first) = first_line(said, is_underline).map(|caret| caret.after) else {
         // Nothing of the program to show.
-        let message = last_line(said, |line| line.starts_with("error: "))?
-            .text
-            .strip_prefix("error: ")?;
+        let message = last_line(said, |line| line.starts_with("error: "))?.text.strip_prefix("error: ")?;
         return Some(Finding::new("Error", message, None));
     };
     // A program that does not parse has a report for each error, less indented; those after the first follow from it.
     let parses = !first.lines().nth(1)?.starts_with("    at ");
-    let report = if parses {
-        last_line(said, is_underline)?.after
-    } else {
-        first
-    };
+    let report = if parses { last_line(said, is_underline)?.after } else { first };
     let thrown = lines(report).next()?;
     let (kind, message) = error(thrown.text).unwrap_or(("Uncaught", thrown.text));
     let kind = match kind {
@@ -68,8 +60,7 @@ fn checked<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let (code, message) = report.text.split_once(" [ERROR]: ")?;
     let code = code.strip_prefix("error: ").unwrap_or(code).trim();
     let line = first_frame(report.after, source);
-    code.starts_with("TS")
-        .then(|| Finding::new(COMPILE_ERROR, format!("{code}: {message}"), line))
+    code.starts_with("TS").then(|| Finding::new(COMPILE_ERROR, format!("{code}: {message}"), line))
 }
 
 #[cfg(test)]
@@ -89,10 +80,7 @@ mod tests {
             "error: Uncaught (in promise) MyError: outer\nmore\n  throw new MyError(\"outer\\nmore\", { cause: new TypeError(\"inner\") });\n        ^\n    at f (file:///box/main.ts:4:9)\n    at async file:///box/main.ts:6:1\nCaused by: TypeError: inner\n    at f (file:///box/main.ts:4:45)\n    at async file:///box/main.ts:6:1\n",
             found("MyError", "outer", 4),
         );
-        TYPESCRIPT.run(
-            "error: Uncaught (in promise) \"just text\"\n",
-            found("Uncaught", "\"just text\"", 0),
-        );
+        TYPESCRIPT.run("error: Uncaught (in promise) \"just text\"\n", found("Uncaught", "\"just text\"", 0));
         TYPESCRIPT.run(
             "error: SyntaxError: Expected ',', got 'numeric literal (1, 1)'\n  |\n2 | function f( { return 1\n  |                      ~\n    at file:///box/main.ts:2:22\n\nStack backtrace:\n   0: <unknown>\n",
             found("SyntaxError", "Expected ',', got 'numeric literal (1, 1)'", 2),
@@ -105,13 +93,7 @@ mod tests {
 
     #[test]
     fn type_checks() {
-        let expected = || {
-            found(
-                "CompileError",
-                "TS2322: Type 'number' is not assignable to type 'string'.",
-                2,
-            )
-        };
+        let expected = || found("CompileError", "TS2322: Type 'number' is not assignable to type 'string'.", 2);
         let deno = "Check main.ts\nTS2322 [ERROR]: Type 'number' is not assignable to type 'string'.\n  return x;\n  ~~~~~~\n    at file:///box/main.ts:2:3\n\nTS2345 [ERROR]: Argument of type 'string' is not assignable to parameter of type 'number'.\nconsole.log(f(\"a\"));\n              ~~~\n    at file:///box/main.ts:4:15\n\nFound 2 errors.\n\nerror: Type checking failed.\n";
         TYPESCRIPT.compile(deno, expected());
         TYPESCRIPT.run(deno, expected());
@@ -133,10 +115,7 @@ mod tests {
             "error: Cannot find package 'nosuch' from '/box/main.ts'\n\nBun v1.4.4 (Linux x64)\n",
             found("Error", "Cannot find package 'nosuch' from '/box/main.ts'", 0),
         );
-        TYPESCRIPT.run(
-            "error: text\ntext\n\nBun v1.4.4 (Linux x64)\n",
-            found("Error", "text", 0),
-        );
+        TYPESCRIPT.run("error: text\ntext\n\nBun v1.4.4 (Linux x64)\n", found("Error", "text", 0));
     }
 
     #[test]

@@ -5,7 +5,10 @@
 //! caller's time than the question which one it is.
 
 mod outline;
+mod pattern;
 mod signals;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 
@@ -99,7 +102,8 @@ impl<'code> Fence<'code> {
         }
         // `python title="x"`, `js{1,3}`, `{.python}`, `rust,ignore`, `python:main.py`
         let info = info.trim().trim_start_matches(['{', '.']);
-        let end = info.find(|c: char| c.is_whitespace() || matches!(c, ',' | ':' | ';' | '{' | '}')).unwrap_or(info.len());
+        let end =
+            info.find(|c: char| c.is_whitespace() || matches!(c, ',' | ':' | ';' | '{' | '}')).unwrap_or(info.len());
         Some(Self { tag: info.split_at(end).0, body })
     }
 }
@@ -152,24 +156,23 @@ fn by_signals(code: &str) -> Result<&'static Language, DetectError> {
     // What it extends is no rival: it can only be behind by what the best one adds.
     let base = SIGNALS.iter().find(|signals| signals.language == best.1).and_then(|signals| signals.extends);
     let second = scores.iter().skip(1).find(|(_, id)| Some(*id) != base).map_or(0, |(score, _)| *score);
-    if best.0 >= CLEAR_SCORE && is_clearly_ahead(best.0, second) {
-        if let Some(language) = Language::find(best.1) {
-            return Ok(language);
-        }
+    if is_clear(best.0, second)
+        && let Some(language) = Language::find(best.1)
+    {
+        return Ok(language);
     }
     let worth_naming = |(score, _): &&(u32, &str)| *score > 0 && score * 3 >= best.0;
     let candidates = scores.iter().filter(worth_naming).map(|(_, id)| *id).take(MAX_CANDIDATES).collect();
     Err(DetectError::Unclear { candidates })
 }
 
-fn is_clearly_ahead(best: u32, second: u32) -> bool {
-    // By a third, and by more than one weak sign.
-    best * 3 >= second * 4 && best >= second + 2
+/// Ahead by a third, and by more than one weak sign.
+fn is_clear(best: u32, second: u32) -> bool {
+    best >= CLEAR_SCORE && best * 3 >= second * 4 && best >= second + 2
 }
 
 fn score(signals: &Signals, outline: &Outline<'_>) -> u32 {
-    let own: i32 =
-        signals.signals.iter().filter(|(_, pattern)| pattern.is_in(outline)).map(|(weight, _)| weight).sum();
+    let own: i32 = signals.signs.iter().filter(|(_, pattern)| pattern.is_in(outline)).map(|(weight, _)| weight).sum();
     let own = u32::try_from(own).unwrap_or(0);
     match signals.extends {
         // Shows only through what it adds: a C program is no evidence for C++, though C++ would take it.

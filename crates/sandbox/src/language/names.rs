@@ -34,12 +34,11 @@ const MAX_NAME: usize = 200;
 pub(super) fn names_for(language: &Language, code: &[u8]) -> ProgramNames {
     let fixed = || ProgramNames { source: language.source.to_owned(), entry: String::new() };
     match language.naming {
-        Naming::Fixed => fixed(),
         Naming::JavaTypes => java_names(&String::from_utf8_lossy(code)),
         Naming::JavaScriptModule if is_javascript_module(&String::from_utf8_lossy(code)) => {
             ProgramNames { source: "main.mjs".to_owned(), entry: String::new() }
         }
-        Naming::JavaScriptModule => fixed(),
+        Naming::Fixed | Naming::JavaScriptModule => fixed(),
         Naming::HaskellModule => {
             ProgramNames { entry: haskell_module(&String::from_utf8_lossy(code)).to_owned(), ..fixed() }
         }
@@ -158,7 +157,8 @@ impl<'code> Iterator for JavaTokens<'code> {
             } else if let Some(after) = self.rest.strip_prefix('\'') {
                 self.rest = after_quote(after, "'");
             } else {
-                let word = self.rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '$').unwrap_or(self.rest.len());
+                let word =
+                    self.rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '$').unwrap_or(self.rest.len());
                 let (token, after) = self.rest.split_at(if word == 0 { first.len_utf8() } else { word });
                 self.rest = after;
                 return Some(token);
@@ -204,9 +204,19 @@ mod tests {
         let main = "public static void main(String[] args) {}";
         check("java", &format!("public class Hello {{ {main} }}"), "Hello.java", "Hello");
         check("java", &format!("class Hello {{ {main} }}"), "Hello.java", "Hello");
-        check("java", &format!("interface Shape {{}}\nrecord Dot(int x) {{}}\npublic class App {{ {main} }}"), "App.java", "App");
+        check(
+            "java",
+            &format!("interface Shape {{}}\nrecord Dot(int x) {{}}\npublic class App {{ {main} }}"),
+            "App.java",
+            "App",
+        );
         check("java", &format!("public class Util {{}}\nclass App {{ {main} }}"), "Util.java", "App");
-        check("java", &format!("package org.example.demo;\npublic final class App {{ {main} }}"), "App.java", "org.example.demo.App");
+        check(
+            "java",
+            &format!("package org.example.demo;\npublic final class App {{ {main} }}"),
+            "App.java",
+            "org.example.demo.App",
+        );
         check("java", &format!("@Marker(Shape.class)\npublic class App {{ {main} }}"), "App.java", "App");
         check("java", "enum Only { A, B }", "Only.java", "Only");
         check("java", "void main() {}", "Main.java", "Main");
@@ -222,7 +232,12 @@ mod tests {
             "B.java",
             "B",
         );
-        check("java", &format!("class A {{ String s = \"\"\"\n }} \" class X {{ \"\"\"; }} class B {{ {main} }}"), "B.java", "B");
+        check(
+            "java",
+            &format!("class A {{ String s = \"\"\"\n }} \" class X {{ \"\"\"; }} class B {{ {main} }}"),
+            "B.java",
+            "B",
+        );
         check("java", &format!("class Inner {{ class Deep {{ {main} }} }} class B {{ {main} }}"), "B.java", "B");
     }
 

@@ -78,4 +78,5 @@ const INTERPRETER: Toolchain = Toolchain {
 };
 
 /// A compiler whose product prints through C's `stdio`, which holds output back when it goes to a pipe; `stdbuf` makes it pass on lines.
-const STDIO_COMPILER: Toolchain = Toolchain { also: &["stdbuf"], run: &["stdbuf", "-oL", "{build}/main"], ..INTERPRETER };
+const STDIO_COMPILER: Toolchain =
+    Toolchain { also: &["stdbuf"], run: &["stdbuf", "-oL", "{build}/main"], ..INTERPRETER };

@@ -41,25 +41,12 @@ fn output_directory(stage: &Stage, name: &str) -> PathBuf {
 }
 
 fn run(stage: &Stage, program: Program, mode: &str, arguments: &[&str], directory: &Path) -> Collected {
-    let run = stage
-        .run_mode(program, mode)
-        .option("--out", directory)
-        .option("--timeout", "20s");
-    let outcome = arguments
-        .iter()
-        .fold(run, |run, argument| run.argument(*argument))
-        .outcome();
+    let run = stage.run_mode(program, mode).option("--out", directory).option("--timeout", "20s");
+    let outcome = arguments.iter().fold(run, |run, argument| run.argument(*argument)).outcome();
     outcome.assert_ended(Ending::completed(0));
     assert!(outcome.wall < SOON, "took {:?}", outcome.wall);
-    assert!(
-        outcome.peak_memory < SERVER_MEMORY,
-        "belljar itself used {} bytes",
-        outcome.peak_memory
-    );
-    let collected = Collected {
-        outcome,
-        directory: directory.to_owned(),
-    };
+    assert!(outcome.peak_memory < SERVER_MEMORY, "belljar itself used {} bytes", outcome.peak_memory);
+    let collected = Collected { outcome, directory: directory.to_owned() };
     collected.assert_sound();
     collected
 }
@@ -85,12 +72,7 @@ impl Collected {
             let full = self.directory.join(path);
             let metadata = full.symlink_metadata().expect("just listed");
             assert!(metadata.is_file(), "{} is no regular file", path.display());
-            assert_eq!(
-                metadata.permissions().mode() & 0o7000,
-                0,
-                "{} has set-id or sticky bits",
-                path.display()
-            );
+            assert_eq!(metadata.permissions().mode() & 0o7000, 0, "{} has set-id or sticky bits", path.display());
             total += metadata.len();
             if metadata.len() < 1 << 20 {
                 assert!(
@@ -101,19 +83,13 @@ impl Collected {
             }
         }
         assert!(total <= COLLECTED, "{total} bytes were collected");
-        assert!(
-            !contains_secret(self.outcome.stdout.as_bytes()),
-            "the host's secret was printed"
-        );
+        assert!(!contains_secret(self.outcome.stdout.as_bytes()), "the host's secret was printed");
     }
 
     /// Whatever lies beside it, an ordinary file comes through.
     fn assert_plain(&self) {
         let content = fs::read(self.directory.join("plain.txt")).expect("plain.txt is collected");
-        assert_eq!(
-            (content, self.listed().contains(Path::new("plain.txt"))),
-            (b"plain\n".to_vec(), true)
-        );
+        assert_eq!((content, self.listed().contains(Path::new("plain.txt"))), (b"plain\n".to_vec(), true));
     }
 
     fn listed(&self) -> BTreeSet<PathBuf> {
@@ -181,17 +157,8 @@ pub(super) fn names(stage: &Stage, program: Program) {
 pub(super) fn links(stage: &Stage, program: Program) {
     let forbidden = stage.forbidden();
     let text = |path: &Path| path.to_str().expect("ASCII").to_owned();
-    let arguments = [
-        text(&forbidden.join("secret")),
-        text(forbidden),
-        text(&forbidden.join("canary")),
-    ];
-    let collected = attack(
-        stage,
-        program,
-        "links",
-        &arguments.each_ref().map(|argument| &**argument),
-    );
+    let arguments = [text(&forbidden.join("secret")), text(forbidden), text(&forbidden.join("canary"))];
+    let collected = attack(stage, program, "links", &arguments.each_ref().map(|argument| &**argument));
     let expected = paths(&["plain.txt", "real.txt", "second-name.txt"]);
     assert_eq!(collected.listed(), expected);
     assert_eq!(collected.copied(), expected);
@@ -200,23 +167,10 @@ pub(super) fn links(stage: &Stage, program: Program) {
 pub(super) fn special(stage: &Stage, program: Program) {
     let collected = attack(stage, program, "special", &[]);
     collected.assert_plain();
-    assert!(
-        collected.outcome.stdout.contains("made fifo\n"),
-        "{}",
-        collected.outcome.stdout
-    );
+    assert!(collected.outcome.stdout.contains("made fifo\n"), "{}", collected.outcome.stdout);
     let never = paths(&["fifo", "socket", "whiteout", "device"]);
-    assert_eq!(
-        collected.copied().intersection(&never).count(),
-        0,
-        "{:?}",
-        collected.copied()
-    );
-    assert!(
-        collected.listed().contains(Path::new("setuid")),
-        "{:?}",
-        collected.listed()
-    );
+    assert_eq!(collected.copied().intersection(&never).count(), 0, "{:?}", collected.copied());
+    assert!(collected.listed().contains(Path::new("setuid")), "{:?}", collected.listed());
 }
 
 pub(super) fn sparse(stage: &Stage, program: Program) {
@@ -231,16 +185,8 @@ pub(super) fn hard_links(stage: &Stage, program: Program) {
 pub(super) fn archive(stage: &Stage, program: Program) {
     let collected = attack(stage, program, "archive", &[]);
     let bytes = collected.outcome.number_after("bytes");
-    let sizes: BTreeMap<_, _> = collected
-        .outcome
-        .files
-        .iter()
-        .map(|file| (file.path.clone(), file.bytes))
-        .collect();
-    assert_eq!(
-        sizes,
-        BTreeMap::from([("bomb.zip".into(), bytes), ("plain.txt".into(), 6)])
-    );
+    let sizes: BTreeMap<_, _> = collected.outcome.files.iter().map(|file| (file.path.clone(), file.bytes)).collect();
+    assert_eq!(sizes, BTreeMap::from([("bomb.zip".into(), bytes), ("plain.txt".into(), 6)]));
 }
 
 pub(super) fn deep(stage: &Stage, program: Program) {
@@ -248,11 +194,7 @@ pub(super) fn deep(stage: &Stage, program: Program) {
     let collected = attack(stage, program, "deep", &["5000", "10"]);
     collected.assert_plain();
     // Deeper than any path that a system call takes: 4096 bytes.
-    assert!(
-        collected.outcome.number_after("depth") > 2048,
-        "{}",
-        collected.outcome.stdout
-    );
+    assert!(collected.outcome.number_after("depth") > 2048, "{}", collected.outcome.stdout);
 }
 
 pub(super) fn many(stage: &Stage, program: Program) {
@@ -274,11 +216,7 @@ pub(super) fn race(stage: &Stage, program: Program) {
         assert_eq!(collected.outcome.stdout, "swapping\n");
         collected.assert_plain();
         for path in collected.copied() {
-            assert!(
-                !path.ends_with("canary"),
-                "collected through a link: {}",
-                path.display()
-            );
+            assert!(!path.ends_with("canary"), "collected through a link: {}", path.display());
         }
     }
 }
@@ -289,11 +227,7 @@ pub(super) fn shadowing(stage: &Stage, program: Program) {
     symlink(stage.forbidden().join("canary"), directory.join("existing-link")).expect("our own directory");
     symlink(stage.forbidden(), directory.join("existing-directory-link")).expect("our own directory");
     fs::write(directory.join("existing-file"), "from the caller\n").expect("our own directory");
-    let finished = stage
-        .run_mode(program, "shadowing")
-        .option("--out", &directory)
-        .start()
-        .finish();
+    let finished = stage.run_mode(program, "shadowing").option("--out", &directory).start().finish();
     // Whether such a name is replaced or refused is belljar's choice. That the canary behind it is unharmed is checked
     // by the stage.
     assert!([Some(0), Some(125)].contains(&finished.code), "{finished:?}");

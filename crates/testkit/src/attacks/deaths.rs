@@ -32,11 +32,7 @@ pub(super) fn launcher(stage: &Stage, program: Program) {
     // belljar's own word on it, and not a wait for an answer that cannot come.
     let finished = belljar.finish();
     let stderr = String::from_utf8_lossy(&finished.stderr);
-    assert_eq!(
-        (finished.code, finished.stdout.len()),
-        (Some(125), 0),
-        "stderr: {stderr}"
-    );
+    assert_eq!((finished.code, finished.stdout.len()), (Some(125), 0), "stderr: {stderr}");
     assert!(stderr.starts_with("error: "), "stderr: {stderr}");
     processes::assert_gone(stage.marker(), NOTICE);
     sweep(stage, program);
@@ -103,17 +99,11 @@ fn start(stage: &Stage, program: Program) -> (Running, Process) {
 
 /// What cannot be removed by the dead (cgroups, a scratch directory) is removed at the next start.
 fn sweep(stage: &Stage, program: Program) {
-    stage
-        .run_mode(program, "plain")
-        .outcome()
-        .assert_ended(Ending::completed(0));
+    stage.run_mode(program, "plain").outcome().assert_ended(Ending::completed(0));
 }
 
 fn guests(stage: &Stage, belljar: i32) -> Vec<Process> {
-    processes::marked(stage.marker())
-        .into_iter()
-        .filter(|process| process.pid != belljar)
-        .collect()
+    processes::marked(stage.marker()).into_iter().filter(|process| process.pid != belljar).collect()
 }
 
 fn assert_ends(process: &Process) {

@@ -56,11 +56,7 @@ pub(super) fn daemon_until_timeout(stage: &Stage, program: Program) {
 
 pub(super) fn closed_streams(stage: &Stage, program: Program) {
     let outcome = attack(stage, program, "close-streams", Ending::completed(3));
-    assert!(
-        outcome.wall >= Duration::from_millis(300),
-        "ended at end-of-file, after {:?}",
-        outcome.wall
-    );
+    assert!(outcome.wall >= Duration::from_millis(300), "ended at end-of-file, after {:?}", outcome.wall);
 }
 
 pub(super) fn closed_streams_and_stay(stage: &Stage, program: Program) {
@@ -74,10 +70,7 @@ pub(super) fn own_signal(stage: &Stage, program: Program) {
 pub(super) fn exit_codes(stage: &Stage, program: Program) {
     control(stage, program);
     for code in [1, 124, 125, 126, 127, 137, 255] {
-        let outcome = stage
-            .run_mode(program, "exit-code")
-            .argument(code.to_string())
-            .outcome();
+        let outcome = stage.run_mode(program, "exit-code").argument(code.to_string()).outcome();
         outcome.assert_ended(Ending::completed(code));
         assert_eq!(outcome.stdout, READY);
     }

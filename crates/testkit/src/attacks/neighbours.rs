@@ -22,31 +22,17 @@ pub(super) fn look_for_each_other(stage: &Stage, program: Program) {
         .argument(&*settings)
         .start();
     wait_for_guest(stage, host.pid());
-    let guest = stage
-        .run(program)
-        .argument("guest")
-        .argument(stage.marker())
-        .argument(&*settings)
-        .start();
+    let guest = stage.run(program).argument("guest").argument(stage.marker()).argument(&*settings).start();
     let level = stage.level();
-    let (guest, host) = (
-        guest.finish().outcome(level.name()),
-        host.finish().outcome(level.name()),
-    );
+    let (guest, host) = (guest.finish().outcome(level.name()), host.finish().outcome(level.name()));
 
     host.assert_ended(Ending::completed(0));
     guest.assert_ended(Ending::completed(0));
     let reports = reports(&guest.stdout);
-    let met: Vec<_> = reports
-        .iter()
-        .filter(|(_, report)| report.verdict != "BLOCKED")
-        .collect();
+    let met: Vec<_> = reports.iter().filter(|(_, report)| report.verdict != "BLOCKED").collect();
     assert!(met.is_empty(), "the runs met: {met:?}");
     let names: Vec<&str> = reports.keys().map(String::as_str).collect();
-    assert_eq!(
-        names,
-        ["/dev/shm", "/tmp", "/var/tmp", "abstract", "process", "sibling", "tcp"]
-    );
+    assert_eq!(names, ["/dev/shm", "/tmp", "/var/tmp", "abstract", "process", "sibling", "tcp"]);
     // The control: what the other one looked for was there, and its owner could use it.
     let (tcp, abstract_socket) = match level {
         Level::Full | Level::FullNoProc => ("tcp: 1 visits", "abstract: 1 visits"),
@@ -64,10 +50,7 @@ fn free_port() -> u16 {
 /// Until the guest's own process is there; it sets up within a fraction of the time that the other one looks.
 fn wait_for_guest(stage: &Stage, belljar: i32) {
     let end = Instant::now() + Duration::from_secs(5);
-    while !processes::marked(stage.marker())
-        .iter()
-        .any(|process| process.pid != belljar)
-    {
+    while !processes::marked(stage.marker()).iter().any(|process| process.pid != belljar) {
         assert!(Instant::now() < end, "the first run's guest never started");
         thread::sleep(Duration::from_millis(5));
     }

@@ -60,13 +60,7 @@ use Control::{Root, User, Varies};
 
 const fn probe(name: &'static str, control: Control, walls: [&'static str; 3]) -> Probe {
     let [full, no_proc, landlock] = walls;
-    Probe {
-        name,
-        control,
-        full,
-        no_proc,
-        landlock,
-    }
+    Probe { name, control, full, no_proc, landlock }
 }
 
 /// The host's files.
@@ -244,13 +238,8 @@ pub(crate) fn attempt(stage: &Stage, program: Program, expected: &[Probe]) {
 
 /// As [`attempt`], where the caller has a terminal.
 pub(crate) fn attempt_at_terminal(stage: &Stage, program: Program, expected: &[Probe]) {
-    assert_control(stage, program, expected, |stage| {
-        at_terminal(stage, Path::new("/usr/bin/python3"))
-    });
-    let outcome = stage
-        .run(program)
-        .argument(stage.facts().to_string())
-        .outcome_at_terminal();
+    assert_control(stage, program, expected, |stage| at_terminal(stage, Path::new("/usr/bin/python3")));
+    let outcome = stage.run(program).argument(stage.facts().to_string()).outcome_at_terminal();
     assert_blocked(stage.level(), expected, &outcome);
 }
 
@@ -269,46 +258,27 @@ pub(crate) fn reports(output: &str) -> BTreeMap<String, Report> {
     let mut lines: Vec<&str> = output.lines().collect();
     let done = lines.pop();
     for line in &lines {
-        let parsed = line
-            .split_once(' ')
-            .and_then(|(verdict, rest)| Some((verdict, rest.split_once(": ")?)));
+        let parsed = line.split_once(' ').and_then(|(verdict, rest)| Some((verdict, rest.split_once(": ")?)));
         let Some((verdict @ ("BLOCKED" | "ESCAPE" | "BROKEN"), (name, detail))) = parsed else {
             panic!("not a probe's report: `{line}` in\n{output}");
         };
-        let report = Report {
-            verdict: verdict.into(),
-            detail: detail.into(),
-        };
-        assert_eq!(
-            reports.insert(name.to_owned(), report),
-            None,
-            "`{name}` is reported twice"
-        );
+        let report = Report { verdict: verdict.into(), detail: detail.into() };
+        assert_eq!(reports.insert(name.to_owned(), report), None, "`{name}` is reported twice");
     }
-    assert_eq!(
-        done,
-        Some(&*format!("DONE {}", lines.len())),
-        "the probes did not come to their end:\n{output}"
-    );
+    assert_eq!(done, Some(&*format!("DONE {}", lines.len())), "the probes did not come to their end:\n{output}");
     reports
 }
 
 /// Runs the program on the bare host, as a user and as root: it must find the doors open that are open there.
 fn assert_control(stage: &Stage, program: Program, expected: &[Probe], command: impl Fn(&Stage) -> Command) {
     let identities = [Setup::Unprivileged, Setup::Root];
-    for setup in identities
-        .into_iter()
-        .filter(|setup| *setup == Setup::Unprivileged || running_as_root())
-    {
+    for setup in identities.into_iter().filter(|setup| *setup == Setup::Unprivileged || running_as_root()) {
         let outside = match Stage::open(setup, stage.belljar()) {
             Ok(outside) => outside,
             Err(unavailable) => return unavailable.skip(setup),
         };
         let mut command = command(&outside);
-        command
-            .arg("-c")
-            .arg(program.code)
-            .arg(outside.facts_outside().to_string());
+        command.arg("-c").arg(program.code).arg(outside.facts_outside().to_string());
         let finished = Running::start(command).finish();
         let stderr = String::from_utf8_lossy(&finished.stderr);
         assert_eq!(finished.code, Some(0), "control as {setup:?}: {stderr}");
@@ -329,10 +299,7 @@ fn assert_control(stage: &Stage, program: Program, expected: &[Probe], command: 
             }
         }
         problems.extend(reports.into_keys().map(|name| format!("{name} is not in the table")));
-        assert!(
-            problems.is_empty(),
-            "control as {setup:?}, on the bare host: {problems:#?}"
-        );
+        assert!(problems.is_empty(), "control as {setup:?}, on the bare host: {problems:#?}");
     }
 }
 
@@ -347,10 +314,7 @@ fn assert_blocked(level: Level, expected: &[Probe], outcome: &Outcome) {
             Level::FullNoProc => probe.no_proc,
             Level::Landlock => probe.landlock,
         };
-        let gap = GAPS
-            .iter()
-            .find(|(at, name, _)| *at == level && *name == probe.name)
-            .map(|(_, _, layer)| *layer);
+        let gap = GAPS.iter().find(|(at, name, _)| *at == level && *name == probe.name).map(|(_, _, layer)| *layer);
         match (reports.remove(probe.name), gap) {
             (None, _) => problems.push(format!("{}: not reported", probe.name)),
             (Some(report), None)
@@ -358,27 +322,19 @@ fn assert_blocked(level: Level, expected: &[Probe], outcome: &Outcome) {
             (Some(report), None) => problems.push(format!("{}: expected `{wall}`, got {report:?}", probe.name)),
             (Some(report), Some(layer)) if report.verdict == "ESCAPE" => {
                 if !outcome.isolation.missing.iter().any(|missing| missing == layer) {
-                    problems.push(format!(
-                        "{}: the result does not name `{layer}`: {:?}",
-                        probe.name, outcome.isolation
-                    ));
+                    problems
+                        .push(format!("{}: the result does not name `{layer}`: {:?}", probe.name, outcome.isolation));
                 }
             }
             (Some(report), Some(_)) => problems.push(format!("{}: is no gap any more: {report:?}", probe.name)),
         }
     }
-    problems.extend(
-        reports
-            .into_iter()
-            .map(|(name, report)| format!("{name}: not in the table: {report:?}")),
-    );
+    problems.extend(reports.into_iter().map(|(name, report)| format!("{name}: not in the table: {report:?}")));
     assert!(problems.is_empty(), "at level {}: {problems:#?}", level.name());
 }
 
 fn applicable(expected: &[Probe]) -> impl Iterator<Item = &Probe> {
-    expected
-        .iter()
-        .filter(|probe| cfg!(target_arch = "x86_64") || !X86_ONLY.contains(&probe.name))
+    expected.iter().filter(|probe| cfg!(target_arch = "x86_64") || !X86_ONLY.contains(&probe.name))
 }
 
 /// Runs only some probes of a program, with layers left out, and says what they reported.

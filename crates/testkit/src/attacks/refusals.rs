@@ -16,12 +16,7 @@ pub(super) fn doctor(stage: &Stage, program: Program) {
     let stderr = String::from_utf8_lossy(&finished.stderr);
     let report: Value =
         serde_json::from_slice(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {finished:?}"));
-    assert_eq!(
-        report["level"],
-        stage.level().name(),
-        "{:#}\n{stderr}",
-        report["failed"]
-    );
+    assert_eq!(report["level"], stage.level().name(), "{:#}\n{stderr}", report["failed"]);
     let present = |name: &str| {
         let layers = report["layers"].as_array().expect("a list of layers");
         let layer = layers.iter().find(|layer| layer["name"] == name);
@@ -42,33 +37,18 @@ pub(super) fn doctor(stage: &Stage, program: Program) {
         assert_eq!(present(name), Some(expected), "`{name}` in {:#}", report["layers"]);
     }
     // And a run reaches the level that was promised: checked of every outcome.
-    stage
-        .run_mode(program, "plain")
-        .outcome()
-        .assert_ended(Ending::completed(0));
+    stage.run_mode(program, "plain").outcome().assert_ended(Ending::completed(0));
 }
 
 pub(super) fn weaker_level(stage: &Stage, program: Program) {
     let mut command = stage.command(stage.belljar());
-    command.args([
-        "run",
-        "--json",
-        "-l",
-        program.language,
-        "-c",
-        program.code,
-        "--",
-        "plain",
-        stage.marker(),
-    ]);
+    command.args(["run", "--json", "-l", program.language, "-c", program.code, "--", "plain", stage.marker()]);
     let finished = Running::start(command).finish();
     let stderr = String::from_utf8_lossy(&finished.stderr);
     match stage.level() {
         Level::Full | Level::FullNoProc => {
             assert_eq!(finished.code, Some(0), "{stderr}");
-            finished
-                .outcome(stage.level().name())
-                .assert_ended(Ending::completed(0));
+            finished.outcome(stage.level().name()).assert_ended(Ending::completed(0));
         }
         Level::Landlock => {
             assert_eq!((finished.code, finished.stdout.len()), (Some(125), 0), "{stderr}");
@@ -83,10 +63,7 @@ pub(super) fn inputs_visible(stage: &Stage, program: Program) {
     fs::write(&input, "given\n").expect("our own directory");
     let code = "import os; print(open('input.txt').read(), sorted(os.listdir('.')), os.getcwd())";
     let outcome = stage
-        .run(Program {
-            language: program.language,
-            code,
-        })
+        .run(Program { language: program.language, code })
         .option("--file", format!("input.txt={}", input.display()))
         .outcome();
     outcome.assert_ended(Ending::completed(0));
@@ -120,10 +97,7 @@ pub(super) fn planted_scratch(stage: &Stage, program: Program) {
         let metadata = planted.symlink_metadata().expect("still there");
         if metadata.is_dir() {
             let found: Vec<_> = fs::read_dir(&planted).expect("readable by root").flatten().collect();
-            assert!(
-                found.is_empty() && metadata.mode() & 0o777 == 0o777,
-                "{found:?}, {metadata:?}"
-            );
+            assert!(found.is_empty() && metadata.mode() & 0o777 == 0o777, "{found:?}, {metadata:?}");
             fs::remove_dir(&planted).expect("empty");
         } else {
             fs::remove_file(&planted).expect("a link of ours");

@@ -19,17 +19,9 @@ const MEMORY: u64 = 256 << 20;
 
 /// Shows that a little of it works, and returns the run that takes all.
 fn control_then<'stage>(stage: &'stage Stage, program: Program, mode: &str, works: &str) -> Run<'stage> {
-    let control = stage
-        .run_mode(program, mode)
-        .argument("control")
-        .option("--memory", "256MiB")
-        .outcome();
+    let control = stage.run_mode(program, mode).argument("control").option("--memory", "256MiB").outcome();
     control.assert_ended(Ending::completed(0));
-    assert_eq!(
-        (&*control.stdout, control.dropped.stdout),
-        (works, 0),
-        "the control run"
-    );
+    assert_eq!((&*control.stdout, control.dropped.stdout), (works, 0), "the control run");
     stage.run_mode(program, mode)
 }
 
@@ -37,10 +29,7 @@ fn control_then<'stage>(stage: &'stage Stage, program: Program, mode: &str, work
 fn assert_timed_out(outcome: &Outcome, seconds: f64) {
     outcome.assert_ended(Ending::timed_out());
     let wall = outcome.wall.as_secs_f64();
-    assert!(
-        wall >= seconds && wall < seconds + 2.0,
-        "a deadline of {seconds} s, but {wall} s in all"
-    );
+    assert!(wall >= seconds && wall < seconds + 2.0, "a deadline of {seconds} s, but {wall} s in all");
 }
 
 pub(super) fn fork_count(stage: &Stage, program: Program) {
@@ -57,26 +46,16 @@ pub(super) fn fork_count(stage: &Stage, program: Program) {
 }
 
 pub(super) fn fork_bomb(stage: &Stage, program: Program) {
-    let outcome = control_then(stage, program, "fork-bomb", "forked 0\n")
-        .option("--timeout", "2s")
-        .outcome();
+    let outcome = control_then(stage, program, "fork-bomb", "forked 0\n").option("--timeout", "2s").outcome();
     assert_timed_out(&outcome, 2.0);
     assert_eq!(outcome.stdout, "started\n");
 }
 
 pub(super) fn bash_bomb(stage: &Stage, program: Program) {
-    let control = stage
-        .run(program)
-        .argument(stage.marker())
-        .argument("control")
-        .outcome();
+    let control = stage.run(program).argument(stage.marker()).argument("control").outcome();
     control.assert_ended(Ending::completed(0));
     assert_eq!(control.stdout, "started piped\n");
-    let outcome = stage
-        .run(program)
-        .argument(stage.marker())
-        .option("--timeout", "2s")
-        .outcome();
+    let outcome = stage.run(program).argument(stage.marker()).option("--timeout", "2s").outcome();
     assert_timed_out(&outcome, 2.0);
     assert_eq!(outcome.stdout, "started\n");
 }
@@ -90,16 +69,12 @@ pub(super) fn descriptors(stage: &Stage, program: Program) {
 }
 
 pub(super) fn processor(stage: &Stage, program: Program) {
-    let outcome = control_then(stage, program, "processor", "counted\n")
-        .option("--timeout", "1s")
-        .outcome();
+    let outcome = control_then(stage, program, "processor", "counted\n").option("--timeout", "1s").outcome();
     assert_timed_out(&outcome, 1.0);
 }
 
 pub(super) fn output(stage: &Stage, program: Program) {
-    let outcome = control_then(stage, program, "output", "0123456789abcdef")
-        .option("--timeout", "30s")
-        .outcome();
+    let outcome = control_then(stage, program, "output", "0123456789abcdef").option("--timeout", "30s").outcome();
     outcome.assert_ended(Ending::completed(0));
     assert_eq!(outcome.stderr, format!("wrote {}\n", 1 << 30));
     assert_kept(&outcome.stdout, outcome.dropped.stdout, 1 << 30);
@@ -107,14 +82,9 @@ pub(super) fn output(stage: &Stage, program: Program) {
 }
 
 pub(super) fn endless_output(stage: &Stage, program: Program) {
-    let outcome = control_then(stage, program, "endless-output", "control\n")
-        .option("--timeout", "1s")
-        .outcome();
+    let outcome = control_then(stage, program, "endless-output", "control\n").option("--timeout", "1s").outcome();
     assert_timed_out(&outcome, 1.0);
-    for (text, dropped) in [
-        (&outcome.stdout, outcome.dropped.stdout),
-        (&outcome.stderr, outcome.dropped.stderr),
-    ] {
+    for (text, dropped) in [(&outcome.stdout, outcome.dropped.stdout), (&outcome.stderr, outcome.dropped.stderr)] {
         let note = format!("\n[… {dropped} bytes dropped …]\n");
         assert!(dropped > 0, "an endless stream was kept whole");
         assert_kept(text, dropped, (text.len() - note.len()) as u64 + dropped);
@@ -133,11 +103,7 @@ fn assert_kept(text: &str, dropped: u64, written: u64) {
 
 fn assert_server_small(outcome: &Outcome) {
     assert!(outcome.peak_memory > 0, "belljar's own memory was never seen");
-    assert!(
-        outcome.peak_memory < SERVER_MEMORY,
-        "belljar itself used {} bytes",
-        outcome.peak_memory
-    );
+    assert!(outcome.peak_memory < SERVER_MEMORY, "belljar itself used {} bytes", outcome.peak_memory);
 }
 
 /// What holds the memory limit, as the result says. What a guest can get away with depends on it, and only on it.
@@ -161,9 +127,7 @@ fn holder(outcome: &Outcome) -> Holder {
 }
 
 pub(super) fn memory(stage: &Stage, program: Program) {
-    let outcome = control_then(stage, program, "memory", "held 16777216\n")
-        .option("--memory", "256MiB")
-        .outcome();
+    let outcome = control_then(stage, program, "memory", "held 16777216\n").option("--memory", "256MiB").outcome();
     match holder(&outcome) {
         Holder::Cgroup => outcome.assert_ended(Ending::limit_exceeded("memory")),
         Holder::Watchdog | Holder::Rlimit => assert_memory_error(&outcome),
@@ -173,10 +137,7 @@ pub(super) fn memory(stage: &Stage, program: Program) {
 /// The interpreter was told no, and said so in its own way.
 fn assert_memory_error(outcome: &Outcome) {
     outcome.assert_ended(Ending::completed(1));
-    assert_eq!(
-        outcome.error.as_ref().and_then(|error| error.kind.as_deref()),
-        Some("MemoryError")
-    );
+    assert_eq!(outcome.error.as_ref().and_then(|error| error.kind.as_deref()), Some("MemoryError"));
 }
 
 pub(super) fn growing_memory(stage: &Stage, program: Program) {
@@ -215,12 +176,7 @@ pub(super) fn socket_buffers(stage: &Stage, program: Program) {
     let control = stage.run_mode(program, "socket-buffers").argument("control").outcome();
     control.assert_ended(Ending::completed(0));
     assert!(control.number_after("hid") > 0, "{}", control.stdout);
-    assert_nothing_hidden(
-        &stage
-            .run_mode(program, "socket-buffers")
-            .option("--memory", "256MiB")
-            .outcome(),
-    );
+    assert_nothing_hidden(&stage.run_mode(program, "socket-buffers").option("--memory", "256MiB").outcome());
 }
 
 /// Ended for it, or held to the limit.
@@ -230,11 +186,7 @@ fn assert_nothing_hidden(outcome: &Outcome) {
     }
     outcome.assert_ended(Ending::completed(0));
     let hidden = outcome.number_after("hid");
-    assert!(
-        hidden <= MEMORY,
-        "holds {hidden} bytes under a limit of {MEMORY}; isolation: {:?}",
-        outcome.isolation
-    );
+    assert!(hidden <= MEMORY, "holds {hidden} bytes under a limit of {MEMORY}; isolation: {:?}", outcome.isolation);
 }
 
 pub(super) fn disk(stage: &Stage, program: Program) {
@@ -250,10 +202,7 @@ pub(super) fn hidden_disk(stage: &Stage, program: Program) {
     let control = stage.run_mode(program, "hidden-disk").argument("control").outcome();
     control.assert_ended(Ending::completed(0));
     assert!(control.stdout.ends_with(" bytes refused none\n"), "{}", control.stdout);
-    let outcome = stage
-        .run_mode(program, "hidden-disk")
-        .option("--memory", "1GiB")
-        .outcome();
+    let outcome = stage.run_mode(program, "hidden-disk").option("--memory", "1GiB").outcome();
     if outcome.isolation.missing.iter().any(|missing| missing == "disk-quota") {
         // Adding up what a listing shows is no quota, and the result says so.
         return outcome.assert_ended(Ending::completed(0));

@@ -28,9 +28,7 @@ pub(super) fn control_characters(stage: &Stage, program: Program) {
 }
 
 pub(super) fn invalid_text(stage: &Stage, program: Program) {
-    let bytes: Vec<u8> = (0..=255)
-        .chain(*b"\xed\xa0\x80\xc0\xaf\xf4\x90\x80\x80\xe2\x82")
-        .collect();
+    let bytes: Vec<u8> = (0..=255).chain(*b"\xed\xa0\x80\xc0\xaf\xf4\x90\x80\x80\xe2\x82").collect();
     let outcome = attack(stage, program, "invalid-text", 0);
     assert_eq!(outcome.stdout, String::from_utf8_lossy(&bytes));
     assert_eq!(outcome.stderr, "\u{fffd}".repeat(1000));
@@ -40,21 +38,14 @@ pub(super) fn invalid_text(stage: &Stage, program: Program) {
 pub(super) fn fake_result(stage: &Stage, program: Program) {
     let outcome = attack(stage, program, "fake-result", 7);
     for stream in [&outcome.stdout, &outcome.stderr] {
-        assert!(
-            stream.starts_with(r#"{"status": "completed", "exit_code": 0"#),
-            "{stream}"
-        );
+        assert!(stream.starts_with(r#"{"status": "completed", "exit_code": 0"#), "{stream}");
         assert!(stream.ends_with("\n\n"), "{stream}");
     }
 }
 
 pub(super) fn fake_traceback(stage: &Stage, program: Program) {
     let outcome = attack(stage, program, "fake-traceback", 0);
-    assert!(
-        outcome.error.is_none(),
-        "a program that ended well has no error: {:?}",
-        outcome.error
-    );
+    assert!(outcome.error.is_none(), "a program that ended well has no error: {:?}", outcome.error);
 }
 
 pub(super) fn one_long_line(stage: &Stage, program: Program) {
@@ -66,11 +57,7 @@ pub(super) fn cut_inside_character(stage: &Stage, program: Program) {
     let outcome = attack(stage, program, "cut-inside-character", 0);
     assert!(outcome.dropped.stdout > 0, "nothing was cut");
     let note = format!("\n[… {} bytes dropped …]\n", outcome.dropped.stdout);
-    assert_eq!(
-        outcome.stdout.replacen(&note, "", 1).trim_matches('€'),
-        "",
-        "a character was cut"
-    );
+    assert_eq!(outcome.stdout.replacen(&note, "", 1).trim_matches('€'), "", "a character was cut");
 }
 
 pub(super) fn nonblocking(stage: &Stage, program: Program) {
@@ -92,10 +79,7 @@ pub(super) fn nonblocking(stage: &Stage, program: Program) {
     // it.
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let mut command = stage.passing_through(program, "nonblocking-streams");
-    command
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone().expect("a descriptor"))
-        .stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(writer.try_clone().expect("a descriptor")).stderr(Stdio::null());
     let counter =
         std::thread::spawn(move || std::io::copy(&mut reader.by_ref(), &mut std::io::sink()).expect("a pipe"));
     let mut child = command.spawn().expect("belljar starts");
@@ -104,15 +88,8 @@ pub(super) fn nonblocking(stage: &Stage, program: Program) {
     let flags = fcntl_getfl(&writer).expect("our own descriptor");
     drop(writer);
     assert_eq!(status.code(), Some(0));
-    assert!(
-        !flags.contains(OFlags::NONBLOCK),
-        "the guest made its caller's standard output non-blocking"
-    );
-    assert_eq!(
-        counter.join().expect("it does not panic"),
-        expected,
-        "every byte is passed through"
-    );
+    assert!(!flags.contains(OFlags::NONBLOCK), "the guest made its caller's standard output non-blocking");
+    assert_eq!(counter.join().expect("it does not panic"), expected, "every byte is passed through");
 }
 
 pub(super) fn shrunken_pipe(stage: &Stage, program: Program) {

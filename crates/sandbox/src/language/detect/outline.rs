@@ -1,6 +1,6 @@
 //! The part of a program that tells its language: its lines without strings and comments, which can quote any other language.
 
-/// A program, prepared for [`Pattern`](super::signals::Pattern)s.
+/// A program, prepared for [`Pattern`](super::pattern::Pattern)s.
 #[derive(Debug)]
 pub(super) struct Outline<'code> {
     /// As it was sent.

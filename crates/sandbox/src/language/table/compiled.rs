@@ -202,13 +202,13 @@ pub(super) const DART: Language = Language {
         ..INTERPRETER
     }],
     sample: Sample {
-        code: r#"void main() {
+        code: r"void main() {
   final prices = {'tea': 3, 'cake': 4};
   prices.forEach((name, price) => print('$name: $price'));
   final total = prices.values.fold<int>(0, (sum, price) => sum + price);
   print('total: $total');
 }
-"#,
+",
         stdout: "tea: 3\ncake: 4\ntotal: 7\n",
     },
 };
@@ -378,7 +378,7 @@ pub(super) const V: Language = Language {
         ..STDIO_COMPILER
     }],
     sample: Sample {
-        code: r#"fn main() {
+        code: r"fn main() {
 	numbers := [3, 1, 4, 1, 5]
 	mut total := 0
 	for number in numbers {
@@ -386,7 +386,7 @@ pub(super) const V: Language = Language {
 	}
 	println('${numbers.len} numbers add up to ${total}')
 }
-"#,
+",
         stdout: "5 numbers add up to 14\n",
     },
 };
@@ -403,7 +403,15 @@ pub(super) const KIT: Language = Language {
         program: "kitc",
         also: &["cc", "stdbuf"],
         package: Package::Elsewhere("kitlang.org"),
-        compile: Some(&["{program}", "--quiet", "--build-dir", "{build}/objects", "--output", "{build}/main", "{source}"]),
+        compile: Some(&[
+            "{program}",
+            "--quiet",
+            "--build-dir",
+            "{build}/objects",
+            "--output",
+            "{build}/main",
+            "{source}",
+        ]),
         ..STDIO_COMPILER
     }],
     sample: Sample {
@@ -432,7 +440,15 @@ pub(super) const FORTRAN: Language = Language {
     toolchains: &[Toolchain {
         program: "gfortran",
         package: Package::Debian("gfortran"),
-        compile: Some(&["{program}", "-O2", "-fdiagnostics-color=never", "-J{build}", "-o", "{build}/main", "{source}"]),
+        compile: Some(&[
+            "{program}",
+            "-O2",
+            "-fdiagnostics-color=never",
+            "-J{build}",
+            "-o",
+            "{build}/main",
+            "{source}",
+        ]),
         run: &["{build}/main"],
         env: &[("GFORTRAN_UNBUFFERED_PRECONNECTED", "y")],
         ..INTERPRETER

@@ -171,13 +171,7 @@ pub(super) const CLOJURE: Language = Language {
     source: "main.clj",
     naming: Naming::Fixed,
     toolchains: &[
-        Toolchain {
-            program: "bb",
-            package: Package::Elsewhere("babashka.org"),
-            env: &[],
-            reads: &[],
-            ..JVM
-        },
+        Toolchain { program: "bb", package: Package::Elsewhere("babashka.org"), env: &[], reads: &[], ..JVM },
         Toolchain {
             program: "clojure",
             also: &["java"],

@@ -305,12 +305,12 @@ pub(super) const RUBY: Language = Language {
         ..INTERPRETER
     }],
     sample: Sample {
-        code: r##"prices = { tea: 3.2, cake: 4.5 }
+        code: r#"prices = { tea: 3.2, cake: 4.5 }
 prices.each do |name, price|
   puts format("%-5s %.2f", name, price)
 end
 puts "total #{prices.values.sum.round(2)}"
-"##,
+"#,
         stdout: "tea   3.20\ncake  4.50\ntotal 7.7\n",
     },
 };

@@ -1,0 +1,80 @@
+//! The table. A case says what every engine owes a program, in as many of [`LANGUAGES`](super::case::LANGUAGES) as can
+//! show it.
+
+mod endings;
+mod files;
+mod limits;
+mod programs;
+mod streams;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::Subject;
+use super::case::Case;
+
+/// Parts of the table, by what they are about.
+#[derive(Clone, Copy, Debug)]
+pub enum Topic {
+    /// Source, arguments, environment, errors.
+    Programs,
+    /// Standard input, output and error.
+    Streams,
+    /// The workspace, and what is brought back of it.
+    Files,
+    /// What a run may use.
+    Limits,
+    /// Exit codes, signals and what is left running.
+    Endings,
+}
+
+impl Topic {
+    fn cases(self) -> &'static [Case] {
+        match self {
+            Self::Programs => programs::CASES,
+            Self::Streams => streams::CASES,
+            Self::Files => files::CASES,
+            Self::Limits => limits::CASES,
+            Self::Endings => endings::CASES,
+        }
+    }
+}
+
+/// Holds every case of a topic, in one language, against an engine; all of them, also when one fails.
+pub fn hold(subject: &Subject, topic: Topic, language: &str) {
+    if !subject.serves(language) {
+        return;
+    }
+    let mut failed = Vec::new();
+    for case in topic.cases() {
+        for program in case.programs.iter().filter(|program| program.language == language) {
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                case.expected.check(subject, program, &program.answer(subject, &case.given));
+            }));
+            if result.is_err() {
+                failed.push(case.name);
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{language}: these cases do not hold (messages above): {failed:?}");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::conformance::case::LANGUAGES;
+
+    #[test]
+    fn names_are_unique_and_languages_are_those_of_the_table() {
+        let mut names = BTreeSet::new();
+        for topic in [Topic::Programs, Topic::Streams, Topic::Files, Topic::Limits, Topic::Endings] {
+            for case in topic.cases() {
+                for program in case.programs {
+                    assert!(LANGUAGES.contains(&program.language), "{}", program.language);
+                    assert!(names.insert((case.name, program.language)), "`{}` is there twice", case.name);
+                }
+            }
+        }
+    }
+}

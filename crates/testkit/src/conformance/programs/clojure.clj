@@ -1,0 +1,8 @@
+(println "ready")
+(flush)
+(Thread/sleep 1000)
+(doseq [line (line-seq (java.io.BufferedReader. *in*))] (println (str "got " line)))
+(doseq [argument *command-line-args*] (println (str "arg [" argument "]")))
+(binding [*out* *err*] (println "oops"))
+(flush)
+(System/exit 3)

@@ -1,0 +1,6 @@
+IO.puts("ready")
+Process.sleep(1000)
+Enum.each(IO.stream(:stdio, :line), fn line -> IO.puts("got " <> String.trim_trailing(line)) end)
+Enum.each(System.argv(), fn argument -> IO.puts("arg [#{argument}]") end)
+IO.puts(:stderr, "oops")
+System.halt(3)

@@ -1,0 +1,8 @@
+(format t "ready~%")
+(sleep 1)
+(loop for line = (read-line *standard-input* nil)
+      while line do (format t "got ~a~%" line))
+(dolist (argument (rest sb-ext:*posix-argv*))
+  (format t "arg [~a]~%" argument))
+(format *error-output* "oops~%")
+(sb-ext:exit :code 3)

@@ -1,0 +1,6 @@
+cat("ready\n")
+Sys.sleep(1)
+for (line in readLines(file("stdin"))) cat("got ", line, "\n", sep = "")
+for (argument in commandArgs(trailingOnly = TRUE)) cat("arg [", argument, "]\n", sep = "")
+message("oops")
+quit(status = 3)
