@@ -140,8 +140,9 @@ fn set_rlimits(lockdown: &Lockdown<'_>, command: &Command) -> Result<(), Failure
     // Seconds, rounded up: the supervisor counts in milliseconds and comes first.
     let cpu_seconds = limits.cpu_millis.div_ceil(1000) + 1;
     let mut wanted = vec![
-        // A core dump would leave guest memory on the host.
-        (Resource::Core, 0),
+        // No core dump, which would leave guest memory on the host. Not 0: with that the kernel still starts a handler that
+        // `core_pattern` names with a pipe (systemd-coredump, apport); 1 is its way of saying never.
+        (Resource::Core, 1),
         (Resource::Nofile, 1024),
         (Resource::Memlock, 1 << 20),
         (Resource::Msgqueue, 0),

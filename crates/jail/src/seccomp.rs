@@ -64,6 +64,7 @@ fn build(profile: Profile) -> Result<BpfProgram, seccompiler::BackendError> {
     rules.insert(SYS_ioctl, vec![rule([differs(1, TIOCSTI)?, differs(1, TIOCLINUX)?, differs(1, TIOCSETD)?])?]);
     // Plain Linux, or a query; never READ_IMPLIES_EXEC or ADDR_NO_RANDOMIZE.
     rules.insert(SYS_personality, vec![rule([equals(0, 0)?])?, rule([equals(0, 0xffff_ffff)?])?]);
+    own_process_only(&mut rules)?;
     rules.insert(SYS_socketpair, vec![rule([equals(0, constant(AF_UNIX))?])?]);
     if profile.sockets == Sockets::Own {
         let kind = |domain: i32, kind: i32| rule([equals(0, constant(domain))?, masked(1, 0xf, constant(kind))?]);
@@ -84,6 +85,23 @@ fn build(profile: Profile) -> Result<BpfProgram, seccompiler::BackendError> {
     SeccompFilter::new(rules, SeccompAction::Errno(ENOSYS.unsigned_abs()), SeccompAction::Allow, ARCH)?.try_into()
 }
 
+/// Calls that change limits or scheduling, for the caller alone. They take any process of the same user: the run's own supervisor, which
+/// a guest could starve or have killed, and without a pid namespace everything that the user runs.
+fn own_process_only(rules: &mut BTreeMap<i64, Vec<SeccompRule>>) -> Result<(), seccompiler::BackendError> {
+    // RLIMIT_CORE is 1, which keeps the kernel from piping a core dump to the host's handler; 0 would not, so it stays out of reach.
+    let core = u64::from(RLIMIT_CORE);
+    rules.insert(SYS_setrlimit, vec![rule([differs(0, core)?])?]);
+    let reads_only = wide_equals(2, 0)?;
+    rules.insert(SYS_prlimit64, vec![rule([equals(0, 0)?, differs(1, core)?])?, rule([equals(0, 0)?, reads_only])?]);
+    for call in [SYS_sched_setaffinity, SYS_sched_setattr, SYS_sched_setparam, SYS_sched_setscheduler] {
+        rules.insert(call, vec![rule([equals(0, 0)?])?]);
+    }
+    // Itself or its process group; "user" would be every process of that user.
+    let of = |which: u64| rule([equals(0, which)?, equals(1, 0)?]);
+    rules.insert(SYS_setpriority, vec![of(u64::from(PRIO_PROCESS))?, of(u64::from(PRIO_PGRP))?]);
+    Ok(())
+}
+
 /// Every `CLONE_NEW*` flag, `CLONE_NEWTIME` (0x80) included.
 const NAMESPACE_FLAGS: u64 = 0x7e02_0080;
 const TIOCLINUX: u64 = 0x541c;
@@ -100,6 +118,11 @@ fn rule<const N: usize>(conditions: [SeccompCondition; N]) -> Result<SeccompRule
 // Only the low 32 bits of these arguments mean anything to the kernel, and a guest chooses the high ones.
 fn equals(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+}
+
+/// For pointers, all of whose bits count.
+fn wide_equals(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, value)
 }
 
 fn differs(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
@@ -132,15 +155,15 @@ const ALLOWED: &[i64] = &[
     SYS_mq_notify, SYS_mq_open, SYS_mq_timedreceive, SYS_mq_timedsend, SYS_mq_unlink, SYS_mremap, SYS_mseal,
     SYS_msync, SYS_munlock, SYS_munmap, SYS_nanosleep, SYS_newfstatat, SYS_openat, SYS_openat2, SYS_pidfd_open,
     SYS_pidfd_send_signal, SYS_pipe2, SYS_pkey_alloc, SYS_pkey_free, SYS_pkey_mprotect, SYS_ppoll, SYS_prctl,
-    SYS_pread64, SYS_preadv, SYS_preadv2, SYS_prlimit64, SYS_pselect6, SYS_pwrite64, SYS_pwritev, SYS_pwritev2,
+    SYS_pread64, SYS_preadv, SYS_preadv2, SYS_pselect6, SYS_pwrite64, SYS_pwritev, SYS_pwritev2,
     SYS_read, SYS_readahead, SYS_readlinkat, SYS_readv, SYS_recvfrom, SYS_recvmmsg, SYS_recvmsg, SYS_remap_file_pages,
     SYS_removexattr, SYS_renameat, SYS_renameat2, SYS_restart_syscall, SYS_rseq, SYS_rt_sigaction, SYS_rt_sigpending,
     SYS_rt_sigprocmask, SYS_rt_sigqueueinfo, SYS_rt_sigreturn, SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
     SYS_rt_tgsigqueueinfo, SYS_sched_get_priority_max, SYS_sched_get_priority_min, SYS_sched_getaffinity,
-    SYS_sched_getattr, SYS_sched_getparam, SYS_sched_getscheduler, SYS_sched_rr_get_interval, SYS_sched_setaffinity,
-    SYS_sched_setattr, SYS_sched_setparam, SYS_sched_setscheduler, SYS_sched_yield, SYS_seccomp, SYS_sendfile,
+    SYS_sched_getattr, SYS_sched_getparam, SYS_sched_getscheduler, SYS_sched_rr_get_interval,
+    SYS_sched_yield, SYS_seccomp, SYS_sendfile,
     SYS_sendmmsg, SYS_sendmsg, SYS_sendto, SYS_set_robust_list, SYS_set_tid_address, SYS_setfsgid, SYS_setfsuid,
-    SYS_setitimer, SYS_setpgid, SYS_setpriority, SYS_setrlimit, SYS_setsid, SYS_setsockopt, SYS_setxattr,
+    SYS_setitimer, SYS_setpgid, SYS_setsid, SYS_setsockopt, SYS_setxattr,
     SYS_shutdown, SYS_sigaltstack, SYS_signalfd4, SYS_splice, SYS_statfs, SYS_statx, SYS_symlinkat, SYS_sync,
     SYS_sync_file_range, SYS_syncfs, SYS_sysinfo, SYS_tee, SYS_tgkill, SYS_timer_create, SYS_timer_delete,
     SYS_timer_getoverrun, SYS_timer_gettime, SYS_timer_settime, SYS_timerfd_create, SYS_timerfd_gettime,

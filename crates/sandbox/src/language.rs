@@ -32,7 +32,7 @@ pub struct Language {
 
 /// One way to run a language with tools of the host.
 ///
-/// Arguments are templates: `{program}` is the tool's path, `{source}` the program's path in the workspace, `{entry}` the name of
+/// Arguments are templates: `{program}` is the tool's path, `{source}` the program's path in `{workspace}`, `{entry}` the name of
 /// its entry point (see [`ProgramNames`]), `{build}` a private directory for what a compiler writes, `{memory_mb}` the memory limit
 /// in MiB. Other braces stand for themselves. The caller's `args` are appended to `run`.
 #[derive(Debug)]

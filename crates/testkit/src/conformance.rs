@@ -46,9 +46,9 @@ impl Engine {
     /// Languages that must be there where skipping is not allowed; the others are tested where they are found.
     fn required_languages(self) -> &'static [&'static str] {
         match self {
-            Self::Native => &[
-                "python", "javascript", "bash", "sh", "c", "cpp", "perl", "ruby", "php", "lua", "go", "java", "r",
-            ],
+            Self::Native => {
+                &["python", "javascript", "bash", "sh", "c", "cpp", "perl", "ruby", "php", "lua", "go", "java", "r"]
+            }
         }
     }
 }
@@ -75,7 +75,8 @@ impl Subject {
         static DOCTOR: OnceLock<Doctor> = OnceLock::new();
         DOCTOR.get_or_init(|| {
             let answer = Belljar::new(self.belljar).answer(["doctor", "--json"]);
-            serde_json::from_slice(&answer.stdout).unwrap_or_else(|error| panic!("`doctor --json`: {error}: {answer:?}"))
+            serde_json::from_slice(&answer.stdout)
+                .unwrap_or_else(|error| panic!("`doctor --json`: {error}: {answer:?}"))
         })
     }
 }

@@ -14,6 +14,7 @@
 
 pub mod arena;
 pub mod attacks;
+pub mod conformance;
 pub mod layers;
 pub mod processes;
 pub mod run;

@@ -1,6 +1,7 @@
 //! Running the binary as a caller would: arguments, standard input, and what came out, byte for byte.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -65,7 +66,7 @@ impl Belljar {
 }
 
 /// What a command wrote and how it ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Answer {
     /// Exit code; `None` when a signal ended it.
     pub code: Option<i32>,
@@ -84,6 +85,18 @@ impl Answer {
     /// Standard output, which must be text.
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.stdout).unwrap_or_else(|error| panic!("not text: {error}: {self:?}"))
+    }
+}
+
+/// Shows standard output as text, which it nearly always is.
+impl fmt::Debug for Answer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Answer")
+            .field("code", &self.code)
+            .field("stdout", &String::from_utf8_lossy(&self.stdout))
+            .field("stderr", &self.stderr)
+            .finish()
     }
 }
 

@@ -177,8 +177,18 @@ pub fn shape_of_the_result(subject: &Subject) {
         return;
     }
     const ALWAYS: &[&str] = &[
-        "status", "exit_code", "signal", "limit", "stdout", "stderr", "dropped", "files", "engine", "runtime",
-        "isolation", "usage",
+        "status",
+        "exit_code",
+        "signal",
+        "limit",
+        "stdout",
+        "stderr",
+        "dropped",
+        "files",
+        "engine",
+        "runtime",
+        "isolation",
+        "usage",
     ];
     for (program, options, more) in [
         (python("pass"), &[][..], &[][..]),
@@ -187,7 +197,8 @@ pub fn shape_of_the_result(subject: &Subject) {
         (python("while True: pass"), &["--timeout", "300ms"], &[]),
     ] {
         let answer = program.answer(subject, &Given { options, ..NOTHING });
-        let result: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(&answer.stdout).expect("an object");
+        let result: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_slice(&answer.stdout).expect("an object");
         let fields: BTreeSet<&str> = result.keys().map(String::as_str).collect();
         assert_eq!(fields, ALWAYS.iter().chain(more).copied().collect(), "{:?}", program.code);
         // In the order of the reference: what a reader looks for first comes first.

@@ -168,7 +168,12 @@ pub(super) const ERLANG: Language = Language {
         support: &[("driver.escript", ERLANG_DRIVER)],
         run: &["escript", "{build}/driver.escript", "{source}"],
         env: &[BEAM_THREADS],
-        version: &["-noshell", "-eval", "io:put_chars(erlang:system_info(otp_release)), halt()."],
+        version: &[
+            "-noshell",
+            "-eval",
+            "{ok, Version} = file:read_file(filename:join([code:root_dir(), \"releases\", \
+             erlang:system_info(otp_release), \"OTP_VERSION\"])), io:put_chars(Version), halt().",
+        ],
         address_space: AddressSpace::Reserved,
         ..INTERPRETER
     }],

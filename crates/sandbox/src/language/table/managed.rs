@@ -171,7 +171,6 @@ pub(super) const CLOJURE: Language = Language {
     source: "main.clj",
     naming: Naming::Fixed,
     toolchains: &[
-        Toolchain { program: "bb", package: Package::Elsewhere("babashka.org"), env: &[], reads: &[], ..JVM },
         Toolchain {
             program: "clojure",
             also: &["java"],
@@ -192,6 +191,7 @@ pub(super) const CLOJURE: Language = Language {
             version: &["-e", "(clojure-version)"],
             ..JVM
         },
+        Toolchain { program: "bb", package: Package::Elsewhere("babashka.org"), env: &[], reads: &[], ..JVM },
     ],
     sample: Sample {
         code: r#"(def prices {:tea 3 :cake 4})

@@ -1,8 +1,6 @@
 //! Exit codes, signals, and what is left running.
 
-use crate::conformance::case::{
-    Case, Ending, Expected, NOTHING, SILENT, Text, bash, c, javascript, printed, python,
-};
+use crate::conformance::case::{Case, Ending, Expected, NOTHING, SILENT, Text, bash, c, javascript, printed, python};
 
 const fn exits(code: u8) -> Expected {
     Expected { ending: Ending::Exit(code), ..SILENT }
@@ -84,9 +82,11 @@ pub(super) const CASES: &[Case] = &[
                  print(os.WTERMSIG(os.waitpid(child, 0)[1]))",
             ),
             bash("sh -c 'kill -KILL $$'; echo $(( $? - 128 ))"),
-            c("#include <signal.h>\n#include <stdio.h>\n#include <sys/wait.h>\n#include <unistd.h>\nint main(void) {\n\
+            c(
+                "#include <signal.h>\n#include <stdio.h>\n#include <sys/wait.h>\n#include <unistd.h>\nint main(void) {\n\
                int status, child = fork(); if (!child) raise(SIGKILL);\n\
-               waitpid(child, &status, 0); printf(\"%d\\n\", WTERMSIG(status)); }"),
+               waitpid(child, &status, 0); printf(\"%d\\n\", WTERMSIG(status)); }",
+            ),
         ],
         // Bash tells of the signal on its standard error.
         expected: Expected { stdout: Text::Is("9\n"), stderr: Text::Has(""), ..SILENT },

@@ -1,11 +1,13 @@
 //! The workspace, and what is brought back of it.
 
-use crate::conformance::case::{
-    Case, Ending, Expected, Given, NOTHING, SILENT, bash, c, javascript, printed, python,
-};
+use crate::conformance::case::{Case, Ending, Expected, Given, NOTHING, SILENT, bash, c, javascript, printed, python};
 
-const INPUTS: &[(&str, &str)] =
-    &[("notes.txt", "one\ntwo\n"), ("data/deep/er/numbers.csv", "a,b\n1,2\n"), ("with space ü.txt", "☃\n"), ("empty", "")];
+const INPUTS: &[(&str, &str)] = &[
+    ("notes.txt", "one\ntwo\n"),
+    ("data/deep/er/numbers.csv", "a,b\n1,2\n"),
+    ("with space ü.txt", "☃\n"),
+    ("empty", ""),
+];
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -112,7 +114,9 @@ pub(super) const CASES: &[Case] = &[
         name: "it starts in its workspace, where it may write",
         given: Given { files: &[("here.txt", "")], ..NOTHING },
         programs: &[
-            python("import os\nassert os.path.isfile('here.txt')\nopen(os.path.join(os.getcwd(), 'made.txt'), 'w').write('made')"),
+            python(
+                "import os\nassert os.path.isfile('here.txt')\nopen(os.path.join(os.getcwd(), 'made.txt'), 'w').write('made')",
+            ),
             javascript(
                 "const fs = require('node:fs');\nfs.statSync('here.txt'); fs.writeFileSync(`${process.cwd()}/made.txt`, 'made')",
             ),
@@ -137,7 +141,9 @@ pub(super) const CASES: &[Case] = &[
                  const path = `${process.env[name]}/${name}`; fs.writeFileSync(path, 'x');\n\
                  console.log(name, fs.statSync(path).size); }",
             ),
-            bash("for name in HOME TMPDIR; do printf x > \"${!name}/$name\"; echo \"$name $(wc -c < \"${!name}/$name\")\"; done"),
+            bash(
+                "for name in HOME TMPDIR; do printf x > \"${!name}/$name\"; echo \"$name $(wc -c < \"${!name}/$name\")\"; done",
+            ),
             c("#include <stdio.h>\n#include <stdlib.h>\nint main(void) {\n\
                const char *names[] = {\"HOME\", \"TMPDIR\"}; char path[4096];\n  for (int i = 0; i < 2; i++) {\n\
                snprintf(path, sizeof path, \"%s/%s\", getenv(names[i]), names[i]);\n\
@@ -155,10 +161,6 @@ pub(super) const CASES: &[Case] = &[
             bash("printf 'so far' > partial.log; exit 4"),
             c("#include <stdio.h>\nint main(void) { fputs(\"so far\", fopen(\"partial.log\", \"w\")); return 4; }"),
         ],
-        expected: Expected {
-            ending: Ending::Exit(4),
-            files: &[("partial.log", 6, "text/plain")],
-            ..SILENT
-        },
+        expected: Expected { ending: Ending::Exit(4), files: &[("partial.log", 6, "text/plain")], ..SILENT },
     },
 ];

@@ -140,11 +140,7 @@ pub(super) const CASES: &[Case] = &[
         expected: fails(
             1,
             "basket.total",
-            Error {
-                kind: "TypeError",
-                message: "Cannot read properties of null (reading 'total')",
-                line: Some(3),
-            },
+            Error { kind: "TypeError", message: "Cannot read properties of null (reading 'total')", line: Some(3) },
         ),
     },
     Case {
@@ -195,9 +191,7 @@ pub(super) const CASES: &[Case] = &[
             1,
             "main.c:3",
             Error {
-                kind: "CompileError",
-                message: "‘basket’ undeclared (first use in this function)",
-                line: Some(3),
+                kind: "CompileError", message: "‘basket’ undeclared (first use in this function)", line: Some(3)
             },
         ),
     },

@@ -42,12 +42,7 @@ pub(super) const CASES: &[Case] = &[
         programs: ECHO,
         expected: printed("first\n\nthird ☃\r\nno newline"),
     },
-    Case {
-        name: "no input is the end of input",
-        given: NOTHING,
-        programs: ECHO,
-        expected: SILENT,
-    },
+    Case { name: "no input is the end of input", given: NOTHING, programs: ECHO, expected: SILENT },
     Case {
         name: "empty input is the end of input",
         given: Given { stdin: Input::Bytes(b""), ..NOTHING },
@@ -65,7 +60,9 @@ pub(super) const CASES: &[Case] = &[
         given: Given { stdin: Input::Letters(10_000_000), ..NOTHING },
         programs: &[
             python("import sys\ndata = sys.stdin.buffer.read()\nprint(len(data), data[-3:].decode())"),
-            javascript("const data = require('node:fs').readFileSync(0);\nconsole.log(data.length, `${data.slice(-3)}`)"),
+            javascript(
+                "const data = require('node:fs').readFileSync(0);\nconsole.log(data.length, `${data.slice(-3)}`)",
+            ),
             bash("data=$(cat)\necho \"${#data} ${data: -3}\""),
             c("#include <stdio.h>\nint main(void) {\n  char last[4] = \"...\"; long count = 0;\n\
                for (int byte; (byte = getchar()) != EOF; count++) {\n\
@@ -92,7 +89,9 @@ pub(super) const CASES: &[Case] = &[
             python("import sys\nprint('out')\nprint('err', file=sys.stderr)\nprint('out again')"),
             javascript("console.log('out'); console.error('err'); console.log('out again')"),
             bash("echo out; echo err >&2; echo out again"),
-            c("#include <stdio.h>\nint main(void) { puts(\"out\"); fprintf(stderr, \"err\\n\"); puts(\"out again\"); }"),
+            c(
+                "#include <stdio.h>\nint main(void) { puts(\"out\"); fprintf(stderr, \"err\\n\"); puts(\"out again\"); }",
+            ),
         ],
         expected: Expected { stdout: Text::Is("out\nout again\n"), stderr: Text::Is("err\n"), ..SILENT },
     },
@@ -106,11 +105,7 @@ pub(super) const CASES: &[Case] = &[
             c("#include <stdio.h>\nint main(void) { for (int i = 0; i < 1000; i++) {\n\
                printf(\"out %d\\n\", i); fprintf(stderr, \"err %d\\n\", i); } }"),
         ],
-        expected: Expected {
-            stdout: Text::Made(|| numbered("out")),
-            stderr: Text::Made(|| numbered("err")),
-            ..SILENT
-        },
+        expected: Expected { stdout: Text::Made(|| numbered("out")), stderr: Text::Made(|| numbered("err")), ..SILENT },
     },
     Case {
         name: "bytes that are not UTF-8 are replaced",
@@ -125,11 +120,7 @@ pub(super) const CASES: &[Case] = &[
             c("#include <unistd.h>\nint main(void) {\n\
                return write(1, \"a\\xff\" \"b\\xc3\\n\", 5) - write(2, \"\\xf0\\x9f\", 2) - 3; }"),
         ],
-        expected: Expected {
-            stdout: Text::Is("a\u{fffd}b\u{fffd}\n"),
-            stderr: Text::Is("\u{fffd}"),
-            ..SILENT
-        },
+        expected: Expected { stdout: Text::Is("a\u{fffd}b\u{fffd}\n"), stderr: Text::Is("\u{fffd}"), ..SILENT },
     },
     Case {
         name: "NUL and control characters are kept",

@@ -1,0 +1,96 @@
+//! The conformance suite against the engines of the built binary. What is checked, and what must come back, is in
+//! `testkit::conformance`.
+
+use testkit::conformance::cases::{self, Topic};
+use testkit::conformance::{Engine, Subject, languages, scenes};
+
+const NATIVE: Subject = Subject { belljar: env!("CARGO_BIN_EXE_belljar"), engine: Engine::Native };
+
+/// `topic: Topic::Value;` makes `topic::python` and its siblings.
+macro_rules! cases {
+    ($($name:ident: $topic:expr;)+) => {
+        $(mod $name {
+            use super::*;
+
+            #[test]
+            fn python() {
+                cases::hold(&NATIVE, $topic, "python");
+            }
+
+            #[test]
+            fn javascript() {
+                cases::hold(&NATIVE, $topic, "javascript");
+            }
+
+            #[test]
+            fn bash() {
+                cases::hold(&NATIVE, $topic, "bash");
+            }
+
+            #[test]
+            fn c() {
+                cases::hold(&NATIVE, $topic, "c");
+            }
+        })+
+    };
+}
+
+/// A test for each language, named after it. The table in `testkit` has a row for every language that belljar knows;
+/// here is a test for every row.
+macro_rules! languages {
+    ($($language:ident)+) => {
+        mod language {
+            use super::*;
+
+            $(#[test]
+            fn $language() {
+                languages::hold(&NATIVE, stringify!($language));
+            })+
+        }
+
+        #[test]
+        fn every_language_has_its_test() {
+            let known: Vec<&str> = sandbox::Language::all().iter().map(|language| language.id).collect();
+            assert_eq!([$(stringify!($language)),+].as_slice(), known);
+        }
+    };
+}
+
+/// A test for each scene, named after it.
+macro_rules! scenes {
+    ($($scene:ident)+) => {
+        mod scene {
+            use super::*;
+
+            $(#[test]
+            fn $scene() {
+                scenes::$scene(&NATIVE);
+            })+
+        }
+    };
+}
+
+cases! {
+    programs: Topic::Programs;
+    streams: Topic::Streams;
+    files: Topic::Files;
+    limits: Topic::Limits;
+    endings: Topic::Endings;
+}
+
+scenes! {
+    runs_share_nothing
+    parallel_runs_are_apart
+    base_environment
+    usage
+    usage_of_children
+    memory_limit
+    shape_of_the_result
+    runtime_and_isolation
+}
+
+languages! {
+    python javascript typescript bash sh c cpp rust go java csharp kotlin ruby php perl lua sql r julia swift scala
+    groovy clojure fsharp dart haskell ocaml elixir erlang racket scheme lisp nim crystal zig d v kit fortran pascal
+    raku tcl awk powershell coffeescript octave sass scss
+}
