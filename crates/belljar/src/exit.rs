@@ -33,12 +33,11 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 
 /// Says what failed and why, on standard error.
 pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
-    let text = match refusal_in(error) {
-        Some(refusal) => format!("error: {}\n\nhint: {}\n", refusal.message(), refusal.hint()),
-        None => {
-            let causes: String = error.chain().skip(1).map(|cause| format!("  caused by: {cause}\n")).collect();
-            format!("error: {error}\n{causes}")
-        }
+    let text = if let Some(refusal) = refusal_in(error) {
+        format!("error: {}\n\nhint: {}\n", refusal.message(), refusal.hint())
+    } else {
+        let causes: String = error.chain().skip(1).map(|cause| format!("  caused by: {cause}\n")).collect();
+        format!("error: {error}\n{causes}")
     };
     std::io::stderr().write_all(text.as_bytes()).ok();
     ExitCode::from(REFUSED_OR_FAILED)

@@ -1,12 +1,21 @@
 //! Printing for people.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 /// Writes to standard output; an error means that nobody reads.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
+}
+
+/// What is going on, on a line of its own that the next call overwrites. For people only: nothing when standard error is no terminal.
+pub(crate) fn progress(what: &str) {
+    let mut stderr = io::stderr().lock();
+    if stderr.is_terminal() {
+        write!(stderr, "\r\x1b[K{what}").ok();
+        stderr.flush().ok();
+    }
 }
 
 /// Rows with aligned columns, the first row underlined. Cells hold text that a guest may have written: nothing in them moves the cursor.

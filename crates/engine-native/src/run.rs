@@ -243,8 +243,8 @@ impl Streams {
         };
         let (guest_stdout, stdout) = output()?;
         let (guest_stderr, stderr) = output()?;
-        let stdio = RunStdio { stdin: guest_stdin, stdout: guest_stdout, stderr: guest_stderr };
-        Ok((Self { stdin, stdout, stderr }, stdio))
+        let guest = RunStdio { stdin: guest_stdin, stdout: guest_stdout, stderr: guest_stderr };
+        Ok((Self { stdin, stdout, stderr }, guest))
     }
 
     /// What is left in the pipes after the end of the run. Does not wait for their end: whoever might still hold one is not ours to

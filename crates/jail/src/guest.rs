@@ -83,6 +83,8 @@ fn lock_down(
         }
         sys::assume_identity(user, user, sys::Groups::Clear).at(Step::AssumeIdentity)?;
     }
+    // Without a pid namespace, a supervisor that is killed takes at least its direct child with it.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).at(Step::Supervise)?;
     if spec.has(Layer::Rlimits) {
         set_rlimits(lockdown, command)?;
     }

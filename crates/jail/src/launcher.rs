@@ -23,6 +23,9 @@ use crate::wire::{self, Ended, Namespaces, Order, Report};
 pub fn run() -> Result<(), LauncherError> {
     assert_single_threaded()?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(io::Error::from)?;
+    // A session of its own: a signal to the server's process group (Ctrl-C) is the server's to handle, and must not end the supervisors
+    // before their guests. Fails only for a group leader, which a child that was just started is not.
+    rustix::process::setsid().map_err(io::Error::from)?;
     // Orphans of a supervisor that was killed come to us instead of to the host's init.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(io::Error::from)?;
     sys::close_on_exec_from(3)?;

@@ -19,6 +19,7 @@ pub(crate) async fn run(arguments: &ExampleArguments, settings: &Settings) -> an
     let mut missing = Vec::new();
     let mut failures = 0;
     for language in languages {
+        report::progress(language.name);
         match sample(&runtime, language).await {
             Ok(row) => {
                 failures += usize::from(row.result != "ok");
@@ -28,6 +29,7 @@ pub(crate) async fn run(arguments: &ExampleArguments, settings: &Settings) -> an
             Err(error) => return Err(error.into()),
         }
     }
+    report::progress("");
     report::print(&report::table(&rows))?;
     if !missing.is_empty() {
         report::print(&format!("\nNot found on this host: {}\n", missing_tools(&missing)))?;

@@ -37,7 +37,7 @@ pub enum DetectError {
     /// No language is clearly ahead.
     #[error("the language of `code` is not clear")]
     Unclear {
-        /// Ids of the likeliest languages, best first: at most [`MAX_CANDIDATES`], none when nothing speaks for any.
+        /// Ids of the likeliest languages, best first: at most five, none when nothing speaks for any.
         candidates: Vec<&'static str>,
     },
 }
@@ -50,6 +50,9 @@ const MAX_LOOKED_AT: usize = 16 * 1024;
 
 /// The least that counts as evidence: one sure sign, or two fair ones.
 const CLEAR_SCORE: u32 = 4;
+
+/// What a language that extends another has to show of its own before it inherits the other's score.
+const MIN_OWN: u32 = 3;
 
 /// Longer tags are cut in messages.
 const MAX_SHOWN_TAG: usize = 40;
@@ -183,6 +186,3 @@ fn score(signals: &Signals, outline: &Outline<'_>) -> u32 {
         None => own,
     }
 }
-
-/// What a language that extends another has to show of its own before it inherits the other's score.
-const MIN_OWN: u32 = 3;

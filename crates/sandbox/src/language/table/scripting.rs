@@ -24,13 +24,7 @@ pub(super) const PYTHON: Language = Language {
     toolchains: &[
         CPYTHON,
         Toolchain { program: "python", ..CPYTHON },
-        Toolchain {
-            program: "pypy3",
-            package: Package::Debian("pypy3"),
-            // PyPy takes the switch only as an option.
-            run: &["{program}", "-u", "{source}"],
-            ..CPYTHON
-        },
+        Toolchain { program: "pypy3", package: Package::Debian("pypy3"), ..CPYTHON },
     ],
     sample: Sample {
         code: r#"prices = {"tea": 3.2, "cake": 4.5}
