@@ -36,8 +36,8 @@ pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
     let text = if let Some(refusal) = refusal_in(error) {
         format!("error: {}\n\nhint: {}\n", refusal.message(), refusal.hint())
     } else {
-        let causes: String = error.chain().skip(1).map(|cause| format!("  caused by: {cause}\n")).collect();
-        format!("error: {error}\n{causes}")
+        let causes: Vec<String> = error.chain().skip(1).map(|cause| format!("  caused by: {cause}\n")).collect();
+        format!("error: {error}\n{}", causes.concat())
     };
     std::io::stderr().write_all(text.as_bytes()).ok();
     ExitCode::from(REFUSED_OR_FAILED)

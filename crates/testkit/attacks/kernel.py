@@ -228,8 +228,9 @@ def keep_groups():
 
 @probe("core-dumps")
 def core_dumps():
-    if resource.getrlimit(resource.RLIMIT_CORE) == (0, 0):
-        raise Blocked("limit 0")
+    """0 stops core files, but a `core_pattern` with a pipe still starts the host's handler, as root. 1 stops both."""
+    if resource.getrlimit(resource.RLIMIT_CORE) == (1, 1):
+        raise Blocked("limit 1")
     return resource.getrlimit(resource.RLIMIT_CORE)
 
 

@@ -62,7 +62,7 @@ impl Subject {
         let found = found.unwrap_or_else(|| panic!("`doctor` does not know the language `{language}`"));
         let reason = match (doctor.accepted, found.present) {
             (true, true) => return true,
-            (true, false) => format!("{language} is not here: {}", found.detail),
+            (true, false) => format!("nothing here runs {language}"),
             (false, _) => format!("this host gives isolation level `{}` only", doctor.level),
         };
         let must_run = skipping_is_a_failure() && self.engine.required_languages().contains(&language);
@@ -99,6 +99,4 @@ struct Doctor {
 struct FoundLanguage {
     id: String,
     present: bool,
-    #[serde(default)]
-    detail: String,
 }

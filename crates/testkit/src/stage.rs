@@ -358,21 +358,22 @@ fn listing(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// Groups that carry the pid of a launcher that is no more.
+/// Groups that carry the pid of a launcher that is no more, among those that belljar makes beside our own.
+///
+/// Where a controller gives this process a group of its own, others' groups are not looked at: somebody else may use
+/// belljar on this machine.
 fn orphaned_cgroups() -> Vec<PathBuf> {
+    let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let own: Vec<&str> = membership.lines().filter_map(|line| line.splitn(3, ':').nth(2)).collect();
+    let named: Vec<&str> = own.iter().copied().filter(|path| *path != "/").collect();
+    let parents = if named.is_empty() { own } else { named };
     let mut orphans = Vec::new();
-    let mut pending = vec![PathBuf::from("/sys/fs/cgroup")];
-    while let Some(directory) = pending.pop() {
-        // A group may go away while it is looked at, and a host may have none at all.
-        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                continue;
-            }
-            let name = entry.file_name();
-            match name.to_str().and_then(|name| name.strip_prefix("belljar-")?.parse().ok()) {
-                Some(launcher) if processes::find(launcher).is_none() => orphans.push(entry.path()),
-                Some(_) => {}
-                None => pending.push(entry.path()),
+    for hierarchy in listing(Path::new("/sys/fs/cgroup")).into_iter().chain(["/sys/fs/cgroup".into()]) {
+        for group in parents.iter().flat_map(|parent| listing(&hierarchy.join(parent.trim_start_matches('/')))) {
+            let name = group.file_name().and_then(|name| name.to_str());
+            let launcher = name.and_then(|name| name.strip_prefix("belljar-")?.parse().ok());
+            if launcher.is_some_and(|launcher| processes::find(launcher).is_none()) {
+                orphans.push(group);
             }
         }
     }

@@ -13,7 +13,7 @@ mod tests;
 use std::cmp::Reverse;
 
 use super::Language;
-use outline::Outline;
+use outline::{Outline, Stripped};
 use signals::{SIGNALS, Signals};
 
 /// A program and its language.
@@ -44,9 +44,6 @@ pub enum DetectError {
 
 /// As many as a caller can be expected to choose from.
 const MAX_CANDIDATES: usize = 5;
-
-/// How much of a program is looked at. The caller pays for the search, and a language shows long before this.
-const MAX_LOOKED_AT: usize = 16 * 1024;
 
 /// The least that counts as evidence: one sure sign, or two fair ones.
 const CLEAR_SCORE: u32 = 4;
@@ -149,8 +146,8 @@ fn base_name(path: &str) -> &str {
 }
 
 fn by_signals(code: &str) -> Result<&'static Language, DetectError> {
-    let code = code.get(..code.floor_char_boundary(MAX_LOOKED_AT)).unwrap_or(code);
-    let outline = Outline::of(code);
+    let stripped = Stripped::of(code);
+    let outline = stripped.outline();
     let mut scores: Vec<(u32, &'static str)> =
         SIGNALS.iter().map(|signals| (score(signals, &outline), signals.language)).collect();
     // Stable: languages that are level stay in the table's order, which is that of how often they are asked for.

@@ -210,7 +210,7 @@ pub static KERNEL: &[Probe] = &[
     probe("new-privileges", User, ["no_new_privs", "no_new_privs", "no_new_privs"]),
     probe("become-root", Root, ["ENOSYS", "ENOSYS", "ENOSYS"]),
     probe("keep-groups", Root, ["ENOSYS", "ENOSYS", "ENOSYS"]),
-    probe("core-dumps", Varies, ["limit 0", "limit 0", "limit 0"]),
+    probe("core-dumps", User, ["limit 1", "limit 1", "limit 1"]),
     probe("raise-hard-limits", Varies, ["EPERM", "EPERM", "EPERM"]),
     probe("modify-ldt", Varies, ["ENOSYS", "ENOSYS", "ENOSYS"]),
     probe("x32-numbers", Varies, ["ENOSYS", "ENOSYS", "ENOSYS"]),

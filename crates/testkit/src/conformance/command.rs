@@ -145,6 +145,16 @@ impl Conversation {
         Self { child, stdout, stderr, started }
     }
 
+    /// Its pid.
+    pub fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).expect("pids are positive and below 2^22")
+    }
+
+    /// Whether it is still under way.
+    pub fn goes_on(&mut self) -> bool {
+        self.child.try_wait().expect("our own child").is_none()
+    }
+
     /// Waits for its end.
     pub fn finish(mut self) -> Told {
         let status = wait(&mut self.child, self.started + DEADLINE);

@@ -3,42 +3,82 @@
 /// A program, prepared for [`Pattern`](super::pattern::Pattern)s.
 #[derive(Debug)]
 pub(super) struct Outline<'code> {
-    /// As it was sent.
+    /// The program as it was sent.
     pub raw: &'code str,
     /// Without comment lines, and with string literals emptied.
-    pub text: String,
-    /// `text` in lower case.
-    pub lowered: String,
+    pub text: Text<'code>,
+    /// The same in lower case.
+    pub lowered: Text<'code>,
     /// What its comment lines begin with.
-    pub comments: Vec<&'static str>,
+    pub comments: &'code [&'static str],
 }
+
+/// A text and its lines, which are gone over once a sign.
+#[derive(Debug)]
+pub(super) struct Text<'code> {
+    pub whole: &'code str,
+    pub lines: Vec<&'code str>,
+    /// The lines without indentation and trailing space.
+    pub trimmed: Vec<&'code str>,
+}
+
+impl<'code> Text<'code> {
+    fn of(whole: &'code str) -> Self {
+        Self { whole, lines: whole.lines().collect(), trimmed: whole.lines().map(str::trim).collect() }
+    }
+}
+
+/// What an [`Outline`] points into.
+#[derive(Debug)]
+pub(super) struct Stripped<'code> {
+    raw: &'code str,
+    text: String,
+    lowered: String,
+    comments: Vec<&'static str>,
+}
+
+/// How much of a program is looked at, before and after strings and comments are gone. The caller pays for the search, about a
+/// millisecond at most, and a language shows long before this.
+const MAX_RAW: usize = 16 * 1024;
+const MAX_TEXT: usize = 4 * 1024;
 
 /// What a comment line begins with, and whether a space has to follow (`#include` and `--i` are no comments).
 const COMMENT_MARKERS: &[(&str, bool)] = &[("//", false), ("#", true), ("--", true), (";", false), ("%", true)];
 
-impl<'code> Outline<'code> {
+impl<'code> Stripped<'code> {
     pub(super) fn of(code: &'code str) -> Self {
-        let (mut text, mut comments) = (String::with_capacity(code.len()), Vec::new());
+        let (mut text, mut comments) = (String::new(), Vec::new());
         let mut in_block = false;
-        let emptied = empty_strings(code);
+        let emptied = empty_strings(start_of(code, MAX_RAW));
         for line in emptied.lines() {
             let start = line.trim_start();
-            if in_block || start.starts_with("/*") {
+            let marker = if in_block || start.starts_with("/*") {
                 in_block = !start.contains("*/");
-                if !comments.contains(&"//") {
-                    comments.push("//");
-                }
-            } else if let Some(marker) = comment_marker(start) {
-                if !comments.contains(&marker) {
-                    comments.push(marker);
-                }
+                Some("//")
             } else {
-                text.push_str(line);
-                text.push('\n');
+                comment_marker(start)
+            };
+            match marker {
+                Some(marker) if comments.contains(&marker) => {}
+                Some(marker) => comments.push(marker),
+                None => {
+                    text.push_str(line);
+                    text.push('\n');
+                }
             }
         }
-        Self { raw: code, lowered: text.to_ascii_lowercase(), text, comments }
+        let text = start_of(&text, MAX_TEXT).to_owned();
+        Self { raw: start_of(code, MAX_TEXT), lowered: text.to_ascii_lowercase(), text, comments }
     }
+
+    pub(super) fn outline(&self) -> Outline<'_> {
+        let (text, lowered) = (Text::of(&self.text), Text::of(&self.lowered));
+        Outline { raw: self.raw, text, lowered, comments: &self.comments }
+    }
+}
+
+fn start_of(text: &str, length: usize) -> &str {
+    text.get(..text.floor_char_boundary(length)).unwrap_or(text)
 }
 
 fn comment_marker(line: &str) -> Option<&'static str> {
@@ -73,8 +113,10 @@ fn empty_strings(code: &str) -> String {
             emptied.push_str("\"\"");
             rest = after;
         } else {
-            let (quote, after) = quoted.split_at(1);
-            emptied.push_str(quote);
+            // An apostrophe, or a string that does not end on its line: then nothing else on the line can be one either.
+            let end = if quoted.starts_with('"') { quoted.find('\n').unwrap_or(quoted.len()) } else { 1 };
+            let (kept, after) = quoted.split_at(end);
+            emptied.push_str(kept);
             rest = after;
         }
     }
@@ -105,8 +147,8 @@ mod tests {
     #[test]
     fn strings_are_emptied_and_comment_lines_dropped() {
         let check = |code: &str, expected: &str, comments: &[&str]| {
-            let outline = Outline::of(code);
-            assert_eq!((outline.text.as_str(), outline.comments.as_slice()), (expected, comments), "{code}");
+            let stripped = Stripped::of(code);
+            assert_eq!((stripped.text.as_str(), stripped.comments.as_slice()), (expected, comments), "{code}");
         };
         check("print(\"SELECT \\\" 1\")\n", "print(\"\")\n", &[]);
         check("q = \"\"\"\nSELECT 1\n\"\"\"\nx = 1\n", "q = \"\"\"\"\"\"\nx = 1\n", &[]);

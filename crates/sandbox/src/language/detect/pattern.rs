@@ -1,6 +1,6 @@
 //! Signs that a program is written in some language, and how to find them in an [`Outline`].
 
-use super::outline::Outline;
+use super::outline::{Outline, Text};
 
 /// One sign. Lists hold alternatives. Lines are compared without indentation and trailing space.
 #[derive(Debug)]
@@ -43,20 +43,20 @@ impl Pattern {
         }
     }
 
-    fn is_in_text(&self, text: &str) -> bool {
-        let mut lines = text.lines().map(str::trim);
+    fn is_in_text(&self, text: &Text<'_>) -> bool {
+        let mut lines = text.trimmed.iter();
         match self {
             Self::Starts(starts) => lines.any(|line| starts.iter().any(|start| line.starts_with(start))),
-            Self::Is(wholes) => lines.any(|line| wholes.contains(&line)),
+            Self::Is(wholes) => lines.any(|line| wholes.contains(line)),
             Self::Spans(start, end) => {
                 lines.any(|line| line.strip_prefix(start).is_some_and(|rest| rest.ends_with(end)))
             }
             Self::Holds(start, part) => {
                 lines.any(|line| line.strip_prefix(start).is_some_and(|rest| rest.contains(part)))
             }
-            Self::Has(parts) => parts.iter().any(|part| text.contains(part)),
-            Self::Word(words) => words.iter().any(|word| has_word(text, word)),
-            Self::Line(passes) => text.lines().any(passes),
+            Self::Has(parts) => parts.iter().any(|part| text.whole.contains(part)),
+            Self::Word(words) => words.iter().any(|word| has_word(text.whole, word)),
+            Self::Line(passes) => text.lines.iter().any(|line| passes(line)),
             Self::Quoted(_) | Self::Comment(_) | Self::AnyCase(_) => false,
         }
     }

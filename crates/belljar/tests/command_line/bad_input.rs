@@ -1,0 +1,227 @@
+//! What is refused: one sentence, what would work, exit code 125, nothing on standard output, and nothing started.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
+use testkit::conformance::command::{Answer, Belljar, answer};
+
+use super::{belljar, check};
+
+/// A refusal, as it is printed.
+fn refusal(message: &str, hint: &str) -> Answer {
+    Answer::new(125, "", format!("error: {message}\n\nhint: {hint}\n"))
+}
+
+/// A command line in a place where no engine can start: its first act is to make its scratch directory, and there is
+/// none to be made below a file. Whoever is refused here in the words of the refusal was refused before any engine, any
+/// launcher and any guest.
+fn answer_without_engine<Argument: AsRef<OsStr>>(
+    belljar: &Belljar,
+    arguments: impl IntoIterator<Item = Argument>,
+) -> Answer {
+    let mut command = belljar.command(arguments);
+    command.env("XDG_RUNTIME_DIR", "/dev/null");
+    answer(command, b"")
+}
+
+#[test]
+fn where_no_engine_can_start_a_good_request_says_so() {
+    let answer = answer_without_engine(&belljar(), ["run", "-l", "bash", "-c", "echo unreached"]);
+    let expected =
+        "error: cannot make the scratch directory `/dev/null/belljar`\n  caused by: Not a directory (os error 20)\n";
+    assert_eq!(answer, Answer::new(125, "", expected));
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_starts() {
+    let belljar = belljar();
+    belljar.write("empty.py", " \n\t\n");
+    belljar.write("nul.py", "print(1)\0");
+    belljar.write("huge.py", vec![b'#'; 50_000_000]);
+    belljar.write("input.txt", "x");
+    let not_utf8 = OsStr::from_bytes(b"bad\xff=input.txt");
+    let languages: Vec<&str> = sandbox::Language::all().iter().map(|language| language.id).collect();
+    let languages = format!("use one of {}", languages.join(", "));
+    let python = ["run", "-l", "python", "-c", "1"].map(OsStr::new);
+    let name_it = "give it a relative name: `--file NAME=PATH`";
+    for (arguments, message, hint) in [
+        (&["-l", "klingon"].map(OsStr::new)[..], "`klingon` is not a language belljar knows", &*languages),
+        (
+            &["--file", "../x=input.txt"].map(OsStr::new),
+            "`../x` cannot be a file of the workspace: it contains `..`",
+            name_it,
+        ),
+        (
+            &["--file", "a/../x=input.txt"].map(OsStr::new),
+            "`a/../x` cannot be a file of the workspace: it contains `..`",
+            name_it,
+        ),
+        (
+            &["--file", "/etc/passwd"].map(OsStr::new),
+            "`/etc/passwd` cannot be a file of the workspace: it is absolute",
+            name_it,
+        ),
+        (
+            &[OsStr::new("--file"), not_utf8],
+            "`bad\u{fffd}` cannot be a file of the workspace: it is not UTF-8",
+            name_it,
+        ),
+        (&["--file", "=input.txt"].map(OsStr::new), "`` cannot be a file of the workspace: it is empty", name_it),
+        (
+            &["--file", "main.py=input.txt"].map(OsStr::new),
+            "`files` names `main.py`, which is the program itself",
+            "give the file another name",
+        ),
+        (
+            &["--file", "a=input.txt", "--file", "a=input.txt"].map(OsStr::new),
+            "`files` names `a` twice",
+            "name each file once",
+        ),
+        (
+            &["--timeout", "0s"].map(OsStr::new),
+            "`timeout` of 0 s is below the least that can work, 1 ms",
+            "ask for 1 ms to 300 s, or leave `timeout` out for 30 s",
+        ),
+        (
+            &["--timeout", "301s"].map(OsStr::new),
+            "`timeout` of 301 s is above this server's ceiling of 300 s",
+            "ask for at most 300 s, or raise `limits.timeout` in the server's configuration",
+        ),
+        (
+            &["--cpu", "0s"].map(OsStr::new),
+            "`cpu` of 0 s is below the least that can work, 1 ms",
+            "ask for 1 ms to 600 s, or leave `cpu` out for 30 s",
+        ),
+        (
+            &["--memory", "0"].map(OsStr::new),
+            "`memory` of 0 bytes is below the least that can work, 16 MiB",
+            "ask for 16 MiB to 2 GiB, or leave `memory` out for 512 MiB",
+        ),
+        (
+            &["--memory", "3GiB"].map(OsStr::new),
+            "`memory` of 3 GiB is above this server's ceiling of 2 GiB",
+            "ask for at most 2 GiB, or raise `limits.memory` in the server's configuration",
+        ),
+        (
+            &["--disk", "2GiB"].map(OsStr::new),
+            "`disk` of 2 GiB is above this server's ceiling of 1 GiB",
+            "ask for at most 1 GiB, or raise `limits.disk` in the server's configuration",
+        ),
+        (
+            &["--processes", "0"].map(OsStr::new),
+            "`processes` of 0 is below the least that can work, 4",
+            "ask for 4 to 512, or leave `processes` out for 64",
+        ),
+        (
+            &["--env", "=value"].map(OsStr::new),
+            "`` cannot be the name of an environment variable",
+            "use a name without `=` and control characters, such as `API_URL`",
+        ),
+        (&["--env", "NAME"].map(OsStr::new), "`--env NAME` has no value", "write it as NAME=VALUE"),
+        (&["--env", "A=1", "--env", "A=2"].map(OsStr::new), "`env` names `A` twice", "name each variable once"),
+        (
+            &["--network", "example.org"].map(OsStr::new),
+            "`network` asks for `example.org`, and this server gives no run a network",
+            "leave `network` out; put what the program needs into `files`",
+        ),
+    ] {
+        // The last `-l` would be a second one.
+        let base = if arguments.first() == Some(&OsStr::new("-l")) {
+            [python[0], python[3], python[4]].to_vec()
+        } else {
+            python.to_vec()
+        };
+        let given = answer_without_engine(&belljar, base.iter().chain(arguments));
+        assert_eq!(given, refusal(message, hint), "{arguments:?}");
+    }
+    for (file, message, hint) in [
+        ("empty.py", "`code` is empty", "send a program, such as `print(1 + 1)`"),
+        ("nul.py", "`code` contains a NUL byte", "send source text; put binary data into `files`"),
+        (
+            "huge.py",
+            "`code` is 47.6 MiB, above the limit of 16 MiB",
+            "put data into `files` and keep `code` to the program",
+        ),
+    ] {
+        assert_eq!(answer_without_engine(&belljar, ["run", file]), refusal(message, hint));
+    }
+}
+
+#[test]
+fn an_unclear_language_is_refused_with_candidates() {
+    let candidates = |answer: &Answer| {
+        let hint = answer.stderr.lines().last().and_then(|line| line.strip_prefix("hint: set `language`; it may be "));
+        hint.unwrap_or_else(|| panic!("no candidates: {answer:?}")).split(", ").map(str::to_owned).collect::<Vec<_>>()
+    };
+    let answer = answer_without_engine(&belljar(), ["run", "-c", "print(\"hi\")"]);
+    assert_eq!((answer.code, answer.text()), (Some(125), ""));
+    assert!(answer.stderr.starts_with("error: the language of `code` is not clear\n\n"), "{answer:?}");
+    assert!(candidates(&answer).starts_with(&["python".to_owned(), "lua".to_owned()]), "{answer:?}");
+
+    let nothing_known = answer_without_engine(&belljar(), ["run", "-c", "hello there"]);
+    assert_eq!(nothing_known, refusal("the language of `code` is not clear", "set `language`, such as `python`"));
+
+    let unknown_fence = answer_without_engine(&belljar(), ["run", "-c", "```klingon\nnuqneH\n```"]);
+    assert_eq!(
+        unknown_fence,
+        refusal(
+            "the fence around `code` is tagged `klingon`, which is no language that belljar knows",
+            "set `language`, such as `python`"
+        )
+    );
+}
+
+/// Kit has had no release for years: no machine of ours will surprise us with it.
+#[test]
+fn a_missing_tool_is_named_with_where_to_get_it() {
+    check(
+        ["run", "-l", "kit", "-c", "function main() {}"],
+        &refusal("nothing on this host runs Kit: found no `kitc`", "install it: kitlang.org"),
+    );
+}
+
+#[test]
+fn an_engine_that_is_not_there_is_refused() {
+    check(
+        ["run", "-l", "python", "-c", "1", "--engine", "wasm"],
+        &refusal("`engine` asks for `wasm`, which this build does not have", "use `auto` or one of `native`"),
+    );
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    let no_such_file = "  caused by: No such file or directory (os error 2)\n";
+    for (arguments, message) in [
+        (&["run", "missing.py"][..], "cannot read `missing.py`"),
+        (&["run", "-l", "bash", "-c", ":", "--file", "missing.txt"], "cannot read `missing.txt`"),
+        (&["run", "-l", "bash", "-c", ":", "--stdin", "missing.txt"], "cannot read `missing.txt`"),
+        (&["run", "-l", "bash", "-c", ":", "--config", "missing.toml"], "cannot read the configuration `missing.toml`"),
+    ] {
+        let given = answer_without_engine(&belljar(), arguments);
+        assert_eq!(given, Answer::new(125, "", format!("error: {message}\n{no_such_file}")));
+    }
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_is_refused() {
+    for (arguments, message) in [
+        (&["run"][..], "error: the following required arguments were not provided:"),
+        (&["run", "program.py", "-c", "1"], "error: the argument '[FILE]' cannot be used with '--code <CODE>'"),
+        (&["run", "--frobnicate"], "error: unexpected argument '--frobnicate' found"),
+        (&["run", "-c", "1", "--engine", "cuda"], "error: invalid value 'cuda' for '--engine <ENGINE>'"),
+        (
+            &["run", "-c", "1", "--memory", "lots"],
+            "error: invalid value 'lots' for '--memory <SIZE>': `lots` is not an amount",
+        ),
+        (&["run", "-c", "1", "--memory", "-1"], "error: "),
+        (&["run", "-c", "1", "--timeout", "soon"], "error: invalid value 'soon' for '--timeout <TIME>'"),
+        (&["run", "-c", "1", "--processes", "many"], "error: invalid value 'many' for '--processes <COUNT>'"),
+        (&["run", "-c", "1", "--require", "none"], "error: invalid value 'none' for '--require <LEVEL>'"),
+        (&["frobnicate"], "error: unrecognized subcommand 'frobnicate'"),
+        (&[], "Runs code that nobody has vetted"),
+    ] {
+        let given = answer_without_engine(&belljar(), arguments);
+        assert_eq!((given.code, given.text()), (Some(125), ""), "{arguments:?}");
+        assert!(given.stderr.starts_with(message), "{arguments:?}: {given:?}");
+    }
+}
