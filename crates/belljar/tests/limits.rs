@@ -129,11 +129,11 @@ fn fork_bomb_in_the_background(setup: Setup) {
     let guest = Guest {
         language: "bash",
         code: "bomb() { bomb | bomb & }\nexec 2> /dev/null\nif [ \"$2\" = all ]; then bomb; fi\n\
-               (( SECONDS += 0 )); while (( SECONDS < 1 )); do :; done; echo done",
+               while (( SECONDS < 1 )); do :; done\necho done",
         options: &["--timeout", "20s"],
     };
     let Some(watched) = guest.run(setup, "done\n") else { return };
-    // Whether there was a process left for `sleep` is the bomb's to decide.
+    // Nothing but builtins: whether there is a process left for anything else is the bomb's to decide.
     watched.check(Ending::Exit(0));
     assert_eq!(watched.report.stdout, "done\n");
 }

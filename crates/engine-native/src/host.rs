@@ -175,21 +175,23 @@ fn report(level: Level, kind: &WallKind, seen: &Seen, holders: Holders, failed: 
         .iter()
         .map(|layer| LayerReport { name: layer.name.clone(), stands: layer.stands, evidence: layer.evidence.clone() })
         .collect();
-    let isolation = Isolation {
-        level,
-        missing: missing(level, &layers),
-        memory: memory_enforcement(kind, holders),
-        processes: holders.processes.map_or(Enforcement::Rlimit, enforcement),
-    };
+    layers.extend(absent(level));
+    let memory = memory_enforcement(kind, holders);
     layers.push(LayerReport {
         name: "memory-cgroup".to_owned(),
         stands: holders.memory.is_some(),
         evidence: match holders.memory {
             Some(CgroupKind::V2) => "a group of the unified hierarchy".to_owned(),
             Some(CgroupKind::V1) => "a group of the version 1 memory controller".to_owned(),
-            None => format!("no group may be made here; memory is held by {}", isolation.memory),
+            None => format!("no group may be made here; memory is held by {memory}"),
         },
     });
+    let isolation = Isolation {
+        level,
+        missing: layers.iter().filter(|layer| !layer.stands).map(|layer| layer.name.clone()).collect(),
+        memory,
+        processes: holders.processes.map_or(Enforcement::Rlimit, enforcement),
+    };
     let advice = advice(level, holders.memory);
     HostReport { isolation, layers, failed, advice }
 }
@@ -210,33 +212,38 @@ fn memory_enforcement(kind: &WallKind, holders: Holders) -> Enforcement {
     }
 }
 
-/// What is not there, by name: layers that were looked for and not seen, those a weaker kind of walls does not have, and parts of
-/// Landlock that this kernel's version lacks.
-fn missing(level: Level, layers: &[LayerReport]) -> Vec<String> {
-    let mut missing: Vec<String> =
-        layers.iter().filter(|layer| !layer.stands).map(|layer| layer.name.clone()).collect();
+/// Layers that a run on the host's own root does not have.
+const ABSENT_WITHOUT_NAMESPACES: &[&str] = &[
+    "user-namespace",
+    "pid-namespace",
+    "mount-namespace",
+    "network-namespace",
+    "ipc-namespace",
+    "uts-namespace",
+    "cgroup-namespace",
+    "proc",
+    "disk-quota",
+];
+
+/// Parts of Landlock by the version that brought them. Behind namespaces they back up other walls.
+const LANDLOCK_PARTS: &[(u32, &str)] =
+    &[(2, "landlock-refer"), (3, "landlock-truncate"), (5, "landlock-ioctl"), (6, "landlock-scope")];
+
+/// Layers that were not looked for because they cannot be there.
+fn absent(level: Level) -> Vec<LayerReport> {
+    let absent = |name: &str, evidence: String| LayerReport { name: name.to_owned(), stands: false, evidence };
+    let mut layers = Vec::new();
     if level == Level::Landlock {
-        let absent = [
-            "user-namespace",
-            "pid-namespace",
-            "mount-namespace",
-            "network-namespace",
-            "ipc-namespace",
-            "uts-namespace",
-            "cgroup-namespace",
-            "proc",
-            "disk-quota",
-        ];
-        missing.extend(absent.map(str::to_owned));
+        layers.extend(
+            ABSENT_WITHOUT_NAMESPACES.iter().map(|name| absent(name, "user namespaces are blocked".to_owned())),
+        );
     }
     let version = jail::landlock_version();
-    for (since, part) in [(2, "landlock-refer"), (3, "landlock-truncate"), (5, "landlock-ioctl"), (6, "landlock-scope")]
-    {
-        if version < since {
-            missing.push(part.to_owned());
-        }
-    }
-    missing
+    let newer = LANDLOCK_PARTS.iter().filter(|(since, _)| version < *since);
+    layers.extend(
+        newer.map(|(since, name)| absent(name, format!("this kernel has version {version}, it came with {since}"))),
+    );
+    layers
 }
 
 /// What would make it better, given what this host says about itself.

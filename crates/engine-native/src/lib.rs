@@ -119,7 +119,10 @@ impl Engine for NativeEngine {
         if self.shared.tools.contains_key(language.id) {
             return Ok(());
         }
-        let hint = match language.toolchains.first().map(|toolchain| toolchain.package) {
+        // What `apt-get` brings is easiest to get.
+        let packages = || language.toolchains.iter().map(|toolchain| toolchain.package);
+        let debian = packages().find(|package| matches!(package, Package::Debian(_)));
+        let hint = match debian.or_else(|| packages().next()) {
             Some(Package::Debian(package)) => {
                 format!("install it: `apt-get install {package}` (or your system's package for it)")
             }

@@ -76,7 +76,8 @@ pub(crate) async fn run(
     if let Some(failure) = reports.failure {
         return Err(failure.into());
     }
-    let ended = reports.ended.unwrap_or_default();
+    // Only the launcher reports the end. Without it nobody vouches for what else is reported.
+    let ended = reports.ended.ok_or_else(|| NativeError::LauncherGone(io::ErrorKind::ConnectionAborted.into()))?;
     let status = status(stopped, reports.exit, &ended, &spec.limits).ok_or(NativeError::SupervisorLost)?;
     Ok(Finished {
         status,
@@ -127,7 +128,10 @@ impl Attempt {
                     let all_gone = if monitor.get_ref().ends_with_its_supervisor() { progress == Progress::Over } else { is_exit };
                     if all_gone && let Some(workspace) = self.reports.workspace.take() {
                         self.files = collect(&workspace, input.files, input.collect);
-                        monitor.get_ref().release();
+                        // A stop that crossed with the end of the run was taken for this already.
+                        if self.stopped == Stopped::No {
+                            monitor.get_ref().release();
+                        }
                     }
                     if progress == Progress::Over {
                         return Ok(());
@@ -274,14 +278,14 @@ impl Output {
 /// How the run ended, from what the kernel and our supervisor say. `None` when neither says.
 fn status(stopped: Stopped, exit: Option<Exit>, ended: &Ended, limits: &jail::Limits) -> Option<Status> {
     match (exit.and_then(|exit| exit.limit), exit) {
+        // Also when the program outlived its killed children and returned 0: it did not get to do what it wanted.
+        _ if ended.group.oom_kills > 0 => Some(Status::LimitExceeded(LimitKind::Memory)),
         (Some(Limit::Wall), _) => Some(Status::TimedOut),
         (Some(Limit::Memory), _) => Some(Status::LimitExceeded(LimitKind::Memory)),
         (Some(Limit::Cpu), _) => Some(Status::LimitExceeded(LimitKind::Cpu)),
         (Some(Limit::Disk), _) => Some(Status::LimitExceeded(LimitKind::Disk)),
         (None, _) if stopped == Stopped::Yes => Some(Status::TimedOut),
         (None, Some(exit)) => Some(judge(exit.status, ended, limits)),
-        // The kernel ended the supervisor with its guests.
-        (None, None) if ended.group.oom_kills > 0 => Some(Status::LimitExceeded(LimitKind::Memory)),
         (None, None) => None,
     }
 }
@@ -291,11 +295,9 @@ fn judge(status: i32, ended: &Ended, limits: &jail::Limits) -> Status {
     const SIGKILL: i32 = 9;
     const SIGXCPU: i32 = 24;
     const SIGXFSZ: i32 = 25;
-    let out_of_memory = ended.group.oom_kills > 0;
     let out_of_time = ended.cpu_micros / 1000 >= limits.cpu_millis;
     match status & 0x7f {
         0 => Status::Completed { exit_code: u8::try_from((status >> 8) & 0xff).unwrap_or(u8::MAX) },
-        SIGKILL if out_of_memory => Status::LimitExceeded(LimitKind::Memory),
         SIGKILL | SIGXCPU if out_of_time => Status::LimitExceeded(LimitKind::Cpu),
         SIGXFSZ => Status::LimitExceeded(LimitKind::Disk),
         signal => Status::Crashed { signal },
@@ -326,24 +328,17 @@ mod tests {
     fn wait_statuses() {
         const LIMITS: jail::Limits =
             jail::Limits { memory: 0, disk: 0, files: 0, processes: 0, cpu_millis: 1_000, wall_millis: 0 };
-        let ended = |oom_kills, cpu_micros| Ended {
-            cpu_micros,
-            peak_bytes: 0,
-            group: jail::GroupUsage { oom_kills, ..jail::GroupUsage::default() },
-        };
+        let ended = |cpu_micros| Ended { cpu_micros, ..Ended::default() };
         for (status, ended, expected) in [
-            (0, ended(0, 0), Status::Completed { exit_code: 0 }),
-            (3 << 8, ended(0, 0), Status::Completed { exit_code: 3 }),
-            (11, ended(0, 0), Status::Crashed { signal: 11 }),
+            (0, ended(0), Status::Completed { exit_code: 0 }),
+            (3 << 8, ended(0), Status::Completed { exit_code: 3 }),
+            (11, ended(0), Status::Crashed { signal: 11 }),
             // With a core dump.
-            (11 | 0x80, ended(0, 0), Status::Crashed { signal: 11 }),
-            (9, ended(1, 0), Status::LimitExceeded(LimitKind::Memory)),
+            (11 | 0x80, ended(0), Status::Crashed { signal: 11 }),
             // A guest that kills itself is not out of anything.
-            (9, ended(0, 0), Status::Crashed { signal: 9 }),
-            (24, ended(0, 0), Status::Crashed { signal: 24 }),
-            (24, ended(0, 1_000_000), Status::LimitExceeded(LimitKind::Cpu)),
-            // A child was killed for memory; the program lived on and said so itself.
-            (1 << 8, ended(1, 0), Status::Completed { exit_code: 1 }),
+            (9, ended(0), Status::Crashed { signal: 9 }),
+            (24, ended(0), Status::Crashed { signal: 24 }),
+            (24, ended(1_000_000), Status::LimitExceeded(LimitKind::Cpu)),
         ] {
             assert_eq!(judge(status, &ended, &LIMITS), expected, "{status}");
         }

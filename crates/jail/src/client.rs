@@ -33,8 +33,18 @@ pub struct Monitor {
     socket: OwnedFd,
     /// Known once the launcher has reported the start.
     pidfd: OnceLock<OwnedFd>,
-    /// Whether ending the first process ends all others.
-    init: bool,
+    supervision: Supervision,
+}
+
+/// What a run's first process is to the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Supervision {
+    /// Their init: they end with it.
+    Init,
+    /// A subreaper, which has to end them itself.
+    Subreaper,
+    /// A subreaper that also keeps the run's files until they have been read.
+    SubreaperWithFiles,
 }
 
 impl Launcher {
@@ -60,7 +70,12 @@ impl Launcher {
             Order { namespaces: namespaces(spec), memory: spec.limits.memory, processes: spec.limits.processes };
         let descriptors = [&packed, &stdio.stdin, &stdio.stdout, &stdio.stderr, &theirs].map(|fd| fd.as_fd());
         wire::send(&self.socket, &order, &descriptors)?;
-        Ok(Monitor { socket: ours, pidfd: OnceLock::new(), init: spec.has_pid_namespace() })
+        let supervision = match spec.walls {
+            Walls::Landlock { .. } => Supervision::SubreaperWithFiles,
+            Walls::Namespaces { .. } if spec.has_pid_namespace() => Supervision::Init,
+            Walls::Namespaces { .. } => Supervision::Subreaper,
+        };
+        Ok(Monitor { socket: ours, pidfd: OnceLock::new(), supervision })
     }
 }
 
@@ -99,7 +114,7 @@ impl Monitor {
     pub fn stop(&self) {
         match self.pidfd.get() {
             // The kernel ends the whole pid namespace with its init. It may have ended by itself.
-            Some(pidfd) if self.init => {
+            Some(pidfd) if self.supervision == Supervision::Init => {
                 pidfd_send_signal(pidfd, Signal::KILL).ok();
             }
             // The supervisor has to survive its guests, so it is asked. Its socket is never full: this is all that is sent to it.
@@ -113,12 +128,12 @@ impl Monitor {
 impl Monitor {
     /// Whether the kernel ends all guests with the supervisor. Elsewhere the supervisor has ended them when it reports its exit.
     pub fn ends_with_its_supervisor(&self) -> bool {
-        self.init
+        self.supervision == Supervision::Init
     }
 
     /// After [`Report::Exited`]: the run's files have been read and can go. Behind namespaces they go by themselves.
     pub fn release(&self) {
-        if !self.init {
+        if self.supervision == Supervision::SubreaperWithFiles {
             wire::send(&self.socket, &Stop::Now, &[]).ok();
         }
     }

@@ -3,11 +3,12 @@
 //! The guest shapes what is below it (deep, wide, links, odd names) and may still be writing while it is measured, so nothing here
 //! follows a link, recurses on the stack, or holds more than a few descriptors.
 
+use std::collections::HashSet;
 use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt as _, chown};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, chown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, renameat, statat, unlinkat};
@@ -75,6 +76,7 @@ pub fn sweep_scratch(parent: &Path) {
 pub(crate) fn exceeds(root: &Path, bytes: u64, files: u32) -> bool {
     let mut pending = vec![root.to_owned()];
     let (mut used, mut count) = (0u64, 0u32);
+    let mut linked = HashSet::new();
     while let Some(directory) = pending.pop() {
         let Ok(entries) = fs::read_dir(&directory) else {
             continue;
@@ -82,7 +84,10 @@ pub(crate) fn exceeds(root: &Path, bytes: u64, files: u32) -> bool {
         for entry in entries.flatten() {
             let Ok(metadata) = entry.metadata() else { continue };
             count += 1;
-            used += std::os::unix::fs::MetadataExt::blocks(&metadata) * 512;
+            // A file with several names is on the disk once.
+            if metadata.nlink() == 1 || metadata.is_dir() || linked.insert(metadata.ino()) {
+                used += metadata.blocks() * 512;
+            }
             if count > files.saturating_add(8) || used > bytes {
                 return true;
             }

@@ -67,15 +67,22 @@ fn build(profile: Profile) -> Result<BpfProgram, seccompiler::BackendError> {
     own_process_only(&mut rules)?;
     rules.insert(SYS_socketpair, vec![rule([equals(0, constant(AF_UNIX))?])?]);
     if profile.sockets == Sockets::Own {
-        let kind = |domain: i32, kind: i32| rule([equals(0, constant(domain))?, masked(1, 0xf, constant(kind))?]);
+        // Plain TCP and UDP: other protocols of the same family and type (MPTCP, SCTP, UDP-Lite, ping) are kernel code of their own.
+        let internet = |domain: i32, kind: i32, protocol: i32| {
+            rule([equals(0, constant(domain))?, masked(1, 0xf, constant(kind))?, equals(2, constant(protocol))?])
+        };
         rules.insert(
             SYS_socket,
             vec![
                 rule([equals(0, constant(AF_UNIX))?])?,
-                kind(AF_INET, SOCK_STREAM)?,
-                kind(AF_INET, SOCK_DGRAM)?,
-                kind(AF_INET6, SOCK_STREAM)?,
-                kind(AF_INET6, SOCK_DGRAM)?,
+                internet(AF_INET, SOCK_STREAM, 0)?,
+                internet(AF_INET, SOCK_STREAM, IPPROTO_TCP)?,
+                internet(AF_INET, SOCK_DGRAM, 0)?,
+                internet(AF_INET, SOCK_DGRAM, IPPROTO_UDP)?,
+                internet(AF_INET6, SOCK_STREAM, 0)?,
+                internet(AF_INET6, SOCK_STREAM, IPPROTO_TCP)?,
+                internet(AF_INET6, SOCK_DGRAM, 0)?,
+                internet(AF_INET6, SOCK_DGRAM, IPPROTO_UDP)?,
                 // `getifaddrs`.
                 rule([equals(0, constant(AF_NETLINK))?, equals(2, constant(NETLINK_ROUTE))?])?,
             ],
@@ -135,7 +142,8 @@ fn masked(argument: u8, mask: u64, value: u64) -> Result<SeccompCondition, secco
 
 /// Allowed whatever the arguments: what twelve runtimes used under strace and its neighbours. Notable absences: System V IPC (its
 /// segments outlive their processes and count in nobody's resident size), `clone3`, `ptrace` and `process_vm_*`, everything about
-/// mounts, namespaces, keys, modules and time, `io_uring`, `bpf`, `userfaultfd`, `perf_event_open`, file handles.
+/// mounts, namespaces, keys, modules and time, `io_uring`, `bpf`, `userfaultfd`, `perf_event_open`, file
+/// handles, `inotify` (bound files share the host's inodes, so it tells what the host opens), `sync` (of the host's disks).
 #[rustfmt::skip]
 const ALLOWED: &[i64] = &[
     SYS_accept, SYS_accept4, SYS_bind, SYS_brk, SYS_capget, SYS_chdir, SYS_clock_getres,
@@ -148,7 +156,7 @@ const ALLOWED: &[i64] = &[
     SYS_getcwd, SYS_getdents64, SYS_getegid, SYS_geteuid, SYS_getgid, SYS_getgroups, SYS_getitimer, SYS_getpeername,
     SYS_getpgid, SYS_getpid, SYS_getppid, SYS_getpriority, SYS_getrandom, SYS_getresgid, SYS_getresuid, SYS_getrlimit,
     SYS_getrusage, SYS_getsid, SYS_getsockname, SYS_getsockopt, SYS_gettid, SYS_gettimeofday, SYS_getuid,
-    SYS_getxattr, SYS_inotify_add_watch, SYS_inotify_init1, SYS_inotify_rm_watch, SYS_kill, SYS_landlock_add_rule,
+    SYS_getxattr, SYS_kill, SYS_landlock_add_rule,
     SYS_landlock_create_ruleset, SYS_landlock_restrict_self, SYS_lgetxattr, SYS_linkat, SYS_listen, SYS_listxattr,
     SYS_llistxattr, SYS_lremovexattr, SYS_lseek, SYS_lsetxattr, SYS_madvise, SYS_membarrier,
     SYS_mincore, SYS_mkdirat, SYS_mknodat, SYS_mlock, SYS_mlock2, SYS_mmap, SYS_mprotect, SYS_mq_getsetattr,
@@ -164,8 +172,8 @@ const ALLOWED: &[i64] = &[
     SYS_sched_yield, SYS_seccomp, SYS_sendfile,
     SYS_sendmmsg, SYS_sendmsg, SYS_sendto, SYS_set_robust_list, SYS_set_tid_address, SYS_setfsgid, SYS_setfsuid,
     SYS_setitimer, SYS_setpgid, SYS_setsid, SYS_setsockopt, SYS_setxattr,
-    SYS_shutdown, SYS_sigaltstack, SYS_signalfd4, SYS_splice, SYS_statfs, SYS_statx, SYS_symlinkat, SYS_sync,
-    SYS_sync_file_range, SYS_syncfs, SYS_sysinfo, SYS_tee, SYS_tgkill, SYS_timer_create, SYS_timer_delete,
+    SYS_shutdown, SYS_sigaltstack, SYS_signalfd4, SYS_splice, SYS_statfs, SYS_statx, SYS_symlinkat,
+    SYS_sync_file_range, SYS_sysinfo, SYS_tee, SYS_tgkill, SYS_timer_create, SYS_timer_delete,
     SYS_timer_getoverrun, SYS_timer_gettime, SYS_timer_settime, SYS_timerfd_create, SYS_timerfd_gettime,
     SYS_timerfd_settime, SYS_times, SYS_tkill, SYS_truncate, SYS_umask, SYS_uname, SYS_unlinkat, SYS_utimensat,
     SYS_wait4, SYS_waitid, SYS_write, SYS_writev,
@@ -176,7 +184,7 @@ const ALLOWED: &[i64] = &[
 #[rustfmt::skip]
 const LEGACY: &[i64] = &[
     SYS_access, SYS_alarm, SYS_arch_prctl, SYS_chmod, SYS_chown, SYS_creat, SYS_dup2, SYS_epoll_create,
-    SYS_epoll_wait, SYS_eventfd, SYS_fork, SYS_futimesat, SYS_getdents, SYS_getpgrp, SYS_inotify_init, SYS_lchown,
+    SYS_epoll_wait, SYS_eventfd, SYS_fork, SYS_futimesat, SYS_getdents, SYS_getpgrp, SYS_lchown,
     SYS_link, SYS_lstat, SYS_mkdir, SYS_mknod, SYS_open, SYS_pause, SYS_pipe, SYS_poll, SYS_readlink, SYS_rename,
     SYS_rmdir, SYS_select, SYS_signalfd, SYS_stat, SYS_symlink, SYS_time, SYS_unlink, SYS_utime, SYS_utimes,
     SYS_vfork,

@@ -3,6 +3,7 @@
 //! With a pid namespace it is pid 1: when it exits, the kernel ends every process of the run. Without one it is a subreaper that kills
 //! until it has no child left.
 
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
@@ -125,8 +126,10 @@ impl Supervisor<'_> {
             }
             let [child, leash, report] = &events;
             if !leash.revents().is_empty() || !report.revents().is_empty() {
-                // Taken off the socket, so that the next message is seen as one.
-                wire::receive::<Stop>(&self.report).ok();
+                if report.revents().contains(PollFlags::IN) {
+                    // Taken off the socket, so that the next message is seen as one.
+                    wire::receive::<Stop>(&self.report).ok();
+                }
                 return Ok(End::Stopped);
             }
             if child.revents().contains(PollFlags::IN) {
@@ -135,19 +138,24 @@ impl Supervisor<'_> {
         }
     }
 
-    /// SIGKILL to all children until there are none: orphans of killed ones become children of this subreaper. A guest that forks all
-    /// the while races with this, within its process limit; as root its user id is its own, and one call ends all that have it.
+    /// SIGKILL to all descendants until there are none: orphans of killed ones become children of this subreaper.
+    ///
+    /// Killing as they come would race with a fork bomb, for every death makes room for a birth. So all are stopped first, and nothing
+    /// is reaped meanwhile: the process limit counts the stopped, and once it is used up nobody is left who could fork.
     fn kill_descendants(&self) {
         loop {
             if let Some(user) = self.lockdown.identity {
                 kill_all_of(user);
             }
-            for pid in self.scope.processes() {
-                if let Some(pid) = Pid::from_raw(pid) {
-                    // It may have ended by itself.
-                    kill_process(pid, Signal::KILL).ok();
+            let mut stopped = HashSet::new();
+            loop {
+                let fresh: Vec<i32> = self.scope.processes().into_iter().filter(|pid| stopped.insert(*pid)).collect();
+                if fresh.is_empty() {
+                    break;
                 }
+                signal_all(&fresh, Signal::STOP);
             }
+            signal_all(&stopped, Signal::KILL);
             loop {
                 match sys::reap_any() {
                     Ok(Some(_)) => {}
@@ -157,6 +165,13 @@ impl Supervisor<'_> {
             }
             std::thread::sleep(Duration::from_micros(200));
         }
+    }
+}
+
+/// Some may have ended by themselves; as zombies they keep their pid until they are reaped, so it is nobody else's.
+fn signal_all<'a>(pids: impl IntoIterator<Item = &'a i32>, signal: Signal) {
+    for pid in pids.into_iter().filter_map(|pid| Pid::from_raw(*pid)) {
+        kill_process(pid, signal).ok();
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use sandbox::{
     Collect, EngineChoice, EngineId, InputFile, LimitsRequest, LiveOutput, Outcome, OutputFile, Policy, Refusal,
     Request, Status, Stream, signal_name,
@@ -172,19 +173,32 @@ fn last_words(outcome: &Outcome) {
     io::stderr().write_all(line.as_bytes()).ok();
 }
 
-/// Writes what the run made below `directory`. Paths were checked to stay inside; a link that is already there is not followed.
+/// Writes what the run made below `directory`. Paths were checked to stay inside by their text; the kernel checks that no link that is
+/// already there leads out.
 fn save(files: &[OutputFile], directory: &Path) -> io::Result<()> {
     std::fs::create_dir_all(directory)?;
+    let root = rustix::fs::open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     for file in files {
         let Some(contents) = &file.contents else { continue };
-        let path = directory.join(file.path.as_str());
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
+        let path = file.path.as_str();
+        for (slash, _) in path.match_indices('/') {
+            make_directory(&root, path.get(..slash).unwrap_or_default())?;
         }
-        let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
-        let mut target =
-            std::fs::OpenOptions::new().write(true).create(true).truncate(true).custom_flags(no_follow).open(&path)?;
-        target.write_all(contents)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
+        let target = openat2(&root, path, flags, Mode::from_raw_mode(0o666), INSIDE)?;
+        std::fs::File::from(target).write_all(contents)?;
     }
     Ok(())
+}
+
+const INSIDE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
+
+fn make_directory(root: &OwnedFd, path: &str) -> io::Result<()> {
+    // Its parent was made, or found to be no link, in the round before.
+    let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
+    let parent = openat2(root, parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty(), INSIDE)?;
+    match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o777)) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }

@@ -179,12 +179,15 @@ pub(super) fn socket_buffers(stage: &Stage, program: Program) {
     assert_nothing_hidden(&stage.run_mode(program, "socket-buffers").option("--memory", "256MiB").outcome());
 }
 
-/// Ended for it, or held to the limit.
+/// Ended for it, or held to the limit. Without a memory cgroup nobody counts memory that no process has mapped, and the result says so.
 fn assert_nothing_hidden(outcome: &Outcome) {
     if outcome.status == "limit_exceeded" {
         return outcome.assert_ended(Ending::limit_exceeded("memory"));
     }
     outcome.assert_ended(Ending::completed(0));
+    if outcome.isolation.missing.iter().any(|missing| missing == "memory-cgroup") {
+        return;
+    }
     let hidden = outcome.number_after("hid");
     assert!(hidden <= MEMORY, "holds {hidden} bytes under a limit of {MEMORY}; isolation: {:?}", outcome.isolation);
 }
