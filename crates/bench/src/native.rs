@@ -17,7 +17,16 @@ use crate::statistics::Timings;
 const ADDED_COST_BUDGET_MS: f64 = 5.0;
 const THROUGHPUT_BUDGET: f64 = 150.0;
 
-const PROGRAM: &str = "print(1+1)";
+const PROGRAM: Program = Program { language: "python", code: "print(1+1)" };
+/// The least that can run: what is left is the sandbox.
+const SMALLEST: Program = Program { language: "sh", code: "echo 2" };
+
+/// Prints `2`.
+#[derive(Debug, Clone, Copy)]
+struct Program {
+    language: &'static str,
+    code: &'static str,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -36,17 +45,19 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let runtime = Arc::new(start().await?);
     // The first run also asks the interpreter for its version.
     for _ in 0..10 {
-        sandboxed(&runtime).await?;
+        sandboxed(&runtime, PROGRAM).await?;
+        sandboxed(&runtime, SMALLEST).await?;
     }
     let latency = latency(&runtime, options.rounds).await?;
     let before = Footprint::of_this_tree();
-    let per_second = throughput(&runtime, options).await?;
+    let python = throughput(&runtime, PROGRAM, options).await?;
+    let per_second = throughput(&runtime, SMALLEST, options).await?;
     let after = Footprint::of_this_tree();
 
     let verdict = |met| if met { "met" } else { "MISSED" };
     let added = latency.belljar.median() - latency.plain.median();
     let mut out = std::io::stdout().lock();
-    writeln!(out, "`{PROGRAM}` with python3, {} rounds interleaved, ms from start to end\n", options.rounds)?;
+    writeln!(out, "`{}` with python3, {} rounds interleaved, ms from start to end\n", PROGRAM.code, options.rounds)?;
     writeln!(out, "                    min    median       p95")?;
     for (name, timings) in latency.rows() {
         let [low, middle, high] = [0.0, 0.5, 0.95].map(|share| timings.percentile(share));
@@ -55,8 +66,8 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
     write!(
         out,
         "\nadded by belljar over fork and exec: {added:.2} ms median (budget {ADDED_COST_BUDGET_MS} ms): {}\n\
-         sandboxes per second, {} at a time: {per_second:.0} (budget {THROUGHPUT_BUDGET}): {}\n\
-         over {} runs: descriptors {} to {}, processes {} to {}, mounts {} to {}, resident {} to {} KiB\n",
+         sandboxes per second, {} at a time: {per_second:.0} with `sh` (budget {THROUGHPUT_BUDGET}): {}; {python:.0} with python3\n\
+         over {} runs of each: descriptors {} to {}, processes {} to {}, mounts {} to {}, resident {} to {} KiB\n",
         verdict(added <= ADDED_COST_BUDGET_MS),
         options.concurrency,
         verdict(per_second >= THROUGHPUT_BUDGET),
@@ -105,8 +116,8 @@ async fn latency(runtime: &Runtime, rounds: u32) -> anyhow::Result<Latency> {
     let bubblewrap = PathBuf::from("/usr/bin/bwrap").is_file().then(Timings::default);
     let mut latency = Latency { plain: Timings::default(), belljar: Timings::default(), bubblewrap };
     for _ in 0..rounds {
-        latency.plain.push(command(&["/usr/bin/python3", "-c", PROGRAM])?);
-        latency.belljar.push(sandboxed(runtime).await?);
+        latency.plain.push(command(&["/usr/bin/python3", "-c", PROGRAM.code])?);
+        latency.belljar.push(sandboxed(runtime, PROGRAM).await?);
         if let Some(timings) = &mut latency.bubblewrap {
             // What bubblewrap does by itself: no seccomp filter, no Landlock, no limits.
             timings.push(command(BUBBLEWRAP)?);
@@ -120,7 +131,7 @@ const BUBBLEWRAP: &[&str] = &[
     "/usr/bin/bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv",
     "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64",
     "--ro-bind", "/etc/ld.so.cache", "/etc/ld.so.cache", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
-    "/usr/bin/python3", "-c", PROGRAM,
+    "/usr/bin/python3", "-c", PROGRAM.code,
 ];
 
 #[expect(clippy::disallowed_methods, reason = "the peers are host processes")]
@@ -132,15 +143,16 @@ fn command(arguments: &[&str]) -> anyhow::Result<Duration> {
     Ok(started.elapsed())
 }
 
-async fn sandboxed(runtime: &Runtime) -> anyhow::Result<Duration> {
+async fn sandboxed(runtime: &Runtime, program: Program) -> anyhow::Result<Duration> {
     let started = Instant::now();
-    let request = Request { code: PROGRAM.into(), language: Some("python".to_owned()), ..Request::default() };
+    let request =
+        Request { code: program.code.into(), language: Some(program.language.to_owned()), ..Request::default() };
     let outcome = runtime.run(request, &mut ()).await?;
     anyhow::ensure!(outcome.stdout.text == "2\n", "{}", outcome.stderr.text);
     Ok(started.elapsed())
 }
 
-async fn throughput(runtime: &Arc<Runtime>, options: &Options) -> anyhow::Result<f64> {
+async fn throughput(runtime: &Arc<Runtime>, program: Program, options: &Options) -> anyhow::Result<f64> {
     let started = Instant::now();
     let mut workers = tokio::task::JoinSet::new();
     for worker in 0..options.concurrency {
@@ -149,7 +161,7 @@ async fn throughput(runtime: &Arc<Runtime>, options: &Options) -> anyhow::Result
         let runtime = Arc::clone(runtime);
         workers.spawn(async move {
             for _ in 0..share {
-                sandboxed(&runtime).await?;
+                sandboxed(&runtime, program).await?;
             }
             anyhow::Ok(())
         });

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
-use sandbox::{Collect, OutputFile, PlannedFile, SkipReason, SkippedFile, WorkspacePath};
+use sandbox::{Collect, OutputFile, SkipReason, SkippedFile, WorkspacePath};
 
 /// The most files that are brought back, and that are reported as left behind.
 const MAX_FILES: usize = 1_000;
@@ -26,9 +26,12 @@ pub(crate) struct Collected {
     pub(crate) skipped: Vec<SkippedFile>,
 }
 
-/// Everything below `workspace` that is not one of `inputs` as it was given.
-pub(crate) fn collect(workspace: &OwnedFd, inputs: &[PlannedFile], wanted: Collect) -> Collected {
-    let inputs = inputs.iter().map(|input| (input.path.as_str(), input.contents.as_slice())).collect();
+/// A file as it was given to the run: its path and contents.
+pub(crate) type Given<'a> = (&'a str, &'a [u8]);
+
+/// Everything below `workspace` that is not one of `given` as it was given.
+pub(crate) fn collect(workspace: &OwnedFd, given: &[Given<'_>], wanted: Collect) -> Collected {
+    let inputs = given.iter().copied().collect();
     let mut walk = Walk { workspace, inputs, wanted, budget: MAX_CONTENTS, seen: 0, collected: Collected::default() };
     let mut pending = vec![Vec::new()];
     while let Some(directory) = pending.pop() {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use jail::{Layer, View};
 use sandbox::{
     BoxFuture, Engine, EngineError, EngineId, Evidence, Isolation, Language, Level, LiveOutput, Outcome, Package, Plan,
-    PlannedFile, Refusal, Requirement, RuntimeInfo, Sandbox, Step, diagnose,
+    Refusal, Requirement, RuntimeInfo, Sandbox, Step, diagnose,
 };
 use tokio::sync::OnceCell;
 
@@ -26,6 +26,7 @@ pub use host::{FailedAttempt, HostReport, LayerReport};
 pub use launcher::LAUNCHER_ARGUMENT;
 pub use tools::ToolSearch;
 
+use collect::Given;
 use host::WallKind;
 use launcher::LauncherProcess;
 use run::Input;
@@ -164,8 +165,9 @@ impl Shared {
         let tool = self.tool(language)?;
         let mut recipe = recipe::for_plan(&plan, &tool.found, &self.view, self.walls()?)?;
         recipe.spec.without.clone_from(&self.without);
-        let mut given = plan.files().to_vec();
-        given.extend(PlannedFile::program(&plan));
+        let mut given: Vec<Given<'_>> =
+            plan.files().iter().map(|file| (file.path.as_str(), file.contents.as_slice())).collect();
+        given.push((&plan.names().source, plan.code()));
         let contents: Vec<&[u8]> = recipe.contents.iter().map(AsRef::as_ref).collect();
         let input = Input {
             contents: &contents,

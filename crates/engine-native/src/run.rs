@@ -8,15 +8,14 @@ use std::time::{Duration, Instant};
 use jail::{Ended, Exit, Limit, Monitor, Report, RunStdio, Spec};
 use rustix::pipe::{PipeFlags, pipe_with};
 use sandbox::{
-    Bytes, Capture, Captured, Collect, CpuSource, LimitKind, LiveOutput, MemorySource, PlannedFile, Status, Stream,
-    Usage,
+    Bytes, Capture, Captured, Collect, CpuSource, LimitKind, LiveOutput, MemorySource, Status, Stream, Usage,
 };
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::sleep_until;
 
-use crate::collect::{Collected, collect};
+use crate::collect::{Collected, Given, collect};
 use crate::error::NativeError;
 use crate::launcher::{LauncherProcess, watched};
 
@@ -43,7 +42,7 @@ pub(crate) struct Input<'a> {
     pub(crate) stdin: &'a [u8],
     pub(crate) output: Bytes,
     /// The files as they were given, and what to bring back of those that are found.
-    pub(crate) files: &'a [PlannedFile],
+    pub(crate) files: &'a [Given<'a>],
     pub(crate) collect: Collect,
 }
 

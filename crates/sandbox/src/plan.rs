@@ -27,14 +27,6 @@ pub struct PlannedFile {
     pub contents: Vec<u8>,
 }
 
-impl PlannedFile {
-    /// The program itself as a file of the workspace.
-    pub fn program(plan: &Plan) -> Option<Self> {
-        let path = WorkspacePath::new(&plan.names.source).ok()?;
-        Some(Self { path, contents: plan.code.clone() })
-    }
-}
-
 impl Plan {
     /// The program's language.
     pub fn language(&self) -> &'static Language {
