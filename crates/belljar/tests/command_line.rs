@@ -1,6 +1,8 @@
 //! The commands' face: what is accepted, what comes out, and with which exit code. What a run itself owes its program is
 //! in `conformance.rs`.
 
+#![expect(clippy::expect_used, reason = "a failed check is a failed test")]
+
 #[path = "command_line/bad_input.rs"]
 mod bad_input;
 #[path = "command_line/interruption.rs"]

@@ -81,6 +81,7 @@ cases! {
 scenes! {
     runs_share_nothing
     parallel_runs_are_apart
+    output_is_whole_under_load
     base_environment
     usage
     usage_of_children

@@ -32,108 +32,68 @@ fn where_no_engine_can_start_a_good_request_says_so() {
     assert_eq!(answer, Answer::new(125, "", expected));
 }
 
+const NAME_IT: &str = "give it a relative name: `--file NAME=PATH`";
+
+/// Options beside a good program, the sentence, and what would work.
+#[rustfmt::skip]
+const REFUSALS: &[(&[&str], &str, &str)] = &[
+    (&["--file", "../x=input.txt"], "`../x` cannot be a file of the workspace: it contains `..`", NAME_IT),
+    (&["--file", "a/../x=input.txt"], "`a/../x` cannot be a file of the workspace: it contains `..`", NAME_IT),
+    (&["--file", "/etc/passwd"], "`/etc/passwd` cannot be a file of the workspace: it is absolute", NAME_IT),
+    (&["--file", "=input.txt"], "`` cannot be a file of the workspace: it is empty", NAME_IT),
+    (&["--file", "main.py=input.txt"],
+        "`files` names `main.py`, which is the program itself", "give the file another name"),
+    (&["--file", "a=input.txt", "--file", "a=input.txt"], "`files` names `a` twice", "name each file once"),
+    (&["--timeout", "0s"],
+        "`timeout` of 0 s is below the least that can work, 1 ms",
+        "ask for 1 ms to 300 s, or leave `timeout` out for 30 s"),
+    (&["--timeout", "301s"],
+        "`timeout` of 301 s is above this server's ceiling of 300 s",
+        "ask for at most 300 s, or raise `limits.timeout` in the server's configuration"),
+    (&["--cpu", "0s"],
+        "`cpu` of 0 s is below the least that can work, 1 ms",
+        "ask for 1 ms to 600 s, or leave `cpu` out for 30 s"),
+    (&["--memory", "0"],
+        "`memory` of 0 bytes is below the least that can work, 16 MiB",
+        "ask for 16 MiB to 2 GiB, or leave `memory` out for 512 MiB"),
+    (&["--memory", "3GiB"],
+        "`memory` of 3 GiB is above this server's ceiling of 2 GiB",
+        "ask for at most 2 GiB, or raise `limits.memory` in the server's configuration"),
+    (&["--disk", "2GiB"],
+        "`disk` of 2 GiB is above this server's ceiling of 1 GiB",
+        "ask for at most 1 GiB, or raise `limits.disk` in the server's configuration"),
+    (&["--processes", "0"],
+        "`processes` of 0 is below the least that can work, 4",
+        "ask for 4 to 512, or leave `processes` out for 64"),
+    (&["--env", "=value"],
+        "`` cannot be the name of an environment variable",
+        "use a name without `=` and control characters, such as `API_URL`"),
+    (&["--env", "NAME"], "`--env NAME` has no value", "write it as NAME=VALUE"),
+    (&["--env", "A=1", "--env", "A=2"], "`env` names `A` twice", "name each variable once"),
+    (&["--network", "example.org"],
+        "`network` asks for `example.org`, and this server gives no run a network",
+        "leave `network` out; put what the program needs into `files`"),
+];
+
 #[test]
-fn bad_input_is_refused_before_anything_starts() {
+fn bad_options_are_refused_before_anything_starts() {
+    let belljar = belljar();
+    belljar.write("input.txt", "x");
+    for (options, message, hint) in REFUSALS {
+        let given = answer_without_engine(&belljar, ["run", "-l", "python", "-c", "1"].iter().chain(*options));
+        assert_eq!(given, refusal(message, hint), "{options:?}");
+    }
+    let not_utf8 = ["run", "-l", "python", "-c", "1", "--file"].map(OsStr::new).into_iter();
+    let given = answer_without_engine(&belljar, not_utf8.chain([OsStr::from_bytes(b"bad\xff=input.txt")]));
+    assert_eq!(given, refusal("`bad\u{fffd}` cannot be a file of the workspace: it is not UTF-8", NAME_IT));
+}
+
+#[test]
+fn bad_programs_are_refused_before_anything_starts() {
     let belljar = belljar();
     belljar.write("empty.py", " \n\t\n");
     belljar.write("nul.py", "print(1)\0");
     belljar.write("huge.py", vec![b'#'; 50_000_000]);
-    belljar.write("input.txt", "x");
-    let not_utf8 = OsStr::from_bytes(b"bad\xff=input.txt");
-    let languages: Vec<&str> = sandbox::Language::all().iter().map(|language| language.id).collect();
-    let languages = format!("use one of {}", languages.join(", "));
-    let python = ["run", "-l", "python", "-c", "1"].map(OsStr::new);
-    let name_it = "give it a relative name: `--file NAME=PATH`";
-    for (arguments, message, hint) in [
-        (&["-l", "klingon"].map(OsStr::new)[..], "`klingon` is not a language belljar knows", &*languages),
-        (
-            &["--file", "../x=input.txt"].map(OsStr::new),
-            "`../x` cannot be a file of the workspace: it contains `..`",
-            name_it,
-        ),
-        (
-            &["--file", "a/../x=input.txt"].map(OsStr::new),
-            "`a/../x` cannot be a file of the workspace: it contains `..`",
-            name_it,
-        ),
-        (
-            &["--file", "/etc/passwd"].map(OsStr::new),
-            "`/etc/passwd` cannot be a file of the workspace: it is absolute",
-            name_it,
-        ),
-        (
-            &[OsStr::new("--file"), not_utf8],
-            "`bad\u{fffd}` cannot be a file of the workspace: it is not UTF-8",
-            name_it,
-        ),
-        (&["--file", "=input.txt"].map(OsStr::new), "`` cannot be a file of the workspace: it is empty", name_it),
-        (
-            &["--file", "main.py=input.txt"].map(OsStr::new),
-            "`files` names `main.py`, which is the program itself",
-            "give the file another name",
-        ),
-        (
-            &["--file", "a=input.txt", "--file", "a=input.txt"].map(OsStr::new),
-            "`files` names `a` twice",
-            "name each file once",
-        ),
-        (
-            &["--timeout", "0s"].map(OsStr::new),
-            "`timeout` of 0 s is below the least that can work, 1 ms",
-            "ask for 1 ms to 300 s, or leave `timeout` out for 30 s",
-        ),
-        (
-            &["--timeout", "301s"].map(OsStr::new),
-            "`timeout` of 301 s is above this server's ceiling of 300 s",
-            "ask for at most 300 s, or raise `limits.timeout` in the server's configuration",
-        ),
-        (
-            &["--cpu", "0s"].map(OsStr::new),
-            "`cpu` of 0 s is below the least that can work, 1 ms",
-            "ask for 1 ms to 600 s, or leave `cpu` out for 30 s",
-        ),
-        (
-            &["--memory", "0"].map(OsStr::new),
-            "`memory` of 0 bytes is below the least that can work, 16 MiB",
-            "ask for 16 MiB to 2 GiB, or leave `memory` out for 512 MiB",
-        ),
-        (
-            &["--memory", "3GiB"].map(OsStr::new),
-            "`memory` of 3 GiB is above this server's ceiling of 2 GiB",
-            "ask for at most 2 GiB, or raise `limits.memory` in the server's configuration",
-        ),
-        (
-            &["--disk", "2GiB"].map(OsStr::new),
-            "`disk` of 2 GiB is above this server's ceiling of 1 GiB",
-            "ask for at most 1 GiB, or raise `limits.disk` in the server's configuration",
-        ),
-        (
-            &["--processes", "0"].map(OsStr::new),
-            "`processes` of 0 is below the least that can work, 4",
-            "ask for 4 to 512, or leave `processes` out for 64",
-        ),
-        (
-            &["--env", "=value"].map(OsStr::new),
-            "`` cannot be the name of an environment variable",
-            "use a name without `=` and control characters, such as `API_URL`",
-        ),
-        (&["--env", "NAME"].map(OsStr::new), "`--env NAME` has no value", "write it as NAME=VALUE"),
-        (&["--env", "A=1", "--env", "A=2"].map(OsStr::new), "`env` names `A` twice", "name each variable once"),
-        (
-            &["--network", "example.org"].map(OsStr::new),
-            "`network` asks for `example.org`, and this server gives no run a network",
-            "leave `network` out; put what the program needs into `files`",
-        ),
-    ] {
-        // The last `-l` would be a second one.
-        let base = if arguments.first() == Some(&OsStr::new("-l")) {
-            [python[0], python[3], python[4]].to_vec()
-        } else {
-            python.to_vec()
-        };
-        let given = answer_without_engine(&belljar, base.iter().chain(arguments));
-        assert_eq!(given, refusal(message, hint), "{arguments:?}");
-    }
     for (file, message, hint) in [
         ("empty.py", "`code` is empty", "send a program, such as `print(1 + 1)`"),
         ("nul.py", "`code` contains a NUL byte", "send source text; put binary data into `files`"),
@@ -145,6 +105,14 @@ fn bad_input_is_refused_before_anything_starts() {
     ] {
         assert_eq!(answer_without_engine(&belljar, ["run", file]), refusal(message, hint));
     }
+}
+
+#[test]
+fn an_unknown_language_is_refused_with_all_that_are_known() {
+    let known: Vec<&str> = sandbox::Language::all().iter().map(|language| language.id).collect();
+    let given = answer_without_engine(&belljar(), ["run", "-l", "klingon", "-c", "1"]);
+    let hint = format!("use one of {}", known.join(", "));
+    assert_eq!(given, refusal("`klingon` is not a language belljar knows", &hint));
 }
 
 #[test]

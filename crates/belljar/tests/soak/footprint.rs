@@ -34,8 +34,21 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
-    /// Of this process and all below it.
-    pub(crate) fn now(scratch: &Path) -> Self {
+    /// Of this process and all below it, once the launcher is done with the runs that have ended: it closes what it held of
+    /// them a moment after it has told of their end.
+    pub(crate) fn settled(scratch: &Path) -> Self {
+        let mut last = Self::now(scratch);
+        loop {
+            thread::sleep(Duration::from_millis(50));
+            let now = Self::now(scratch);
+            if now.counts == last.counts {
+                return now;
+            }
+            last = now;
+        }
+    }
+
+    fn now(scratch: &Path) -> Self {
         let launchers = launchers();
         let own = std::process::id().to_string();
         let of_launchers = |file: &str, count: fn(&Path) -> Option<usize>| -> Vec<Option<usize>> {
@@ -54,14 +67,14 @@ impl Footprint {
         Self { scratch: scratch.to_owned(), counts, memory: resident }
     }
 
-    /// Fails if this is larger than `before`. What is on its way out (a zombie, a cgroup that the kernel still holds) has
+    /// Fails if anything has been left since. What is on its way out (a zombie, a cgroup that the kernel still holds) has
     /// until the grace period of a run to go.
-    pub(crate) fn assert_no_growth_since(self, before: &Self) {
-        let end = Instant::now() + processes::GRACE;
-        let mut now = self;
+    pub(crate) fn assert_nothing_left(&self) {
+        let (before, end) = (self, Instant::now() + processes::GRACE);
+        let mut now = Self::now(&self.scratch);
         while now.counts != before.counts && Instant::now() < end {
             thread::sleep(Duration::from_millis(10));
-            now = Self::now(&before.scratch);
+            now = Self::now(&self.scratch);
         }
         assert_eq!(now.counts, before.counts, "something was left behind");
         let grown = now.memory.saturating_sub(before.memory);
