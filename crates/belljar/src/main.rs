@@ -30,6 +30,7 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    jail::launcher::raise_descriptor_limit();
     let settings = Settings::resolve(&arguments.global, &Environment::read())?;
     // Two workers: a guest's output may be written to a slow reader on one while the other keeps time.
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

@@ -1,5 +1,6 @@
 //! Flags, then `BELLJAR_*`, then `belljar.toml`, then defaults: resolved once into one plain struct.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -106,9 +107,10 @@ fn read_default(environment: &Environment) -> anyhow::Result<File> {
         return Ok(File::default());
     };
     match std::fs::read_to_string(&path) {
+        // Nobody has to have one. One that is there and cannot be read might hold the operator's limits.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(File::default()),
+        Err(error) => Err(error).with_context(|| format!("cannot read the configuration `{}`", path.display())),
         Ok(text) => parse(&text, &path),
-        // Nobody has to have one; a home that we may not look into is as good as none.
-        Err(_) => Ok(File::default()),
     }
 }
 

@@ -83,7 +83,13 @@ fn alone<Test: Future<Output = ()>>(test: impl FnOnce() -> Test) {
     // A test that failed has said so; the next one starts afresh.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().expect("a runtime");
-    tokio.block_on(test());
+    tokio.block_on(async {
+        // The launcher of the test before ends when it notices that its server is gone.
+        while !launchers().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        test().await;
+    });
 }
 
 #[test]

@@ -23,14 +23,6 @@ pub enum NativeError {
     /// A step of building the jail failed.
     #[error("the sandbox could not be built")]
     Jail(#[from] jail::Failure),
-    /// The directory for scratch space could not be made.
-    #[error("cannot make the scratch directory `{path}`")]
-    Scratch {
-        /// The directory.
-        path: std::path::PathBuf,
-        /// Why.
-        source: io::Error,
-    },
     /// The tool that served this language at start-up is gone.
     #[error("the tool for {0} is gone")]
     ToolGone(&'static str),

@@ -1,6 +1,8 @@
 //! What this host gives: found by building the whole jail once, at start, from the strongest walls down.
 
 use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use jail::{AddressSpace, CgroupKind, Command, Holders, Proc, Purpose, Seen, Spec, Stdio, View, Walls};
@@ -83,7 +85,7 @@ pub(crate) async fn probe(
     for (level, kind) in attempts {
         match attempt(launcher, view, &kind).await {
             Ok((seen, holders)) => {
-                let report = report(level, &kind, &seen, holders, failed);
+                let report = report(level, &seen, holders, failed);
                 return Ok((Some(kind), report));
             }
             Err(Attempted::Failed(reason)) => failed.push(FailedAttempt { level, reason }),
@@ -113,6 +115,11 @@ async fn attempt(launcher: &LauncherProcess, view: &View, kind: &WallKind) -> Re
             "Landlock version {} is too old: {LANDLOCK_FOR_LANDLOCK_LEVEL} is needed",
             jail::landlock_version()
         )));
+    }
+    if let WallKind::Landlock { parent } = kind {
+        let failed =
+            |error| Attempted::Failed(format!("cannot use the scratch directory `{}`: {error}", parent.display()));
+        make_scratch(parent).map_err(failed)?;
     }
     let spec = probe_spec(view, kind.walls());
     let input = Input::nothing();
@@ -169,14 +176,15 @@ impl WallKind {
     }
 }
 
-fn report(level: Level, kind: &WallKind, seen: &Seen, holders: Holders, failed: Vec<FailedAttempt>) -> HostReport {
+fn report(level: Level, seen: &Seen, holders: Holders, failed: Vec<FailedAttempt>) -> HostReport {
     let mut layers: Vec<LayerReport> = seen
         .layers
         .iter()
         .map(|layer| LayerReport { name: layer.name.clone(), stands: layer.stands, evidence: layer.evidence.clone() })
         .collect();
     layers.extend(absent(level));
-    let memory = memory_enforcement(kind, holders);
+    // The supervisor watches through the host's /proc, whatever the run itself has.
+    let memory = holders.memory.map_or(Enforcement::Watchdog, enforcement);
     layers.push(LayerReport {
         name: "memory-cgroup".to_owned(),
         stands: holders.memory.is_some(),
@@ -200,15 +208,6 @@ fn enforcement(kind: CgroupKind) -> Enforcement {
     match kind {
         CgroupKind::V2 => Enforcement::CgroupV2,
         CgroupKind::V1 => Enforcement::CgroupV1,
-    }
-}
-
-fn memory_enforcement(kind: &WallKind, holders: Holders) -> Enforcement {
-    match (holders.memory, kind) {
-        (Some(group), _) => enforcement(group),
-        // Without /proc inside there is nothing to watch.
-        (None, WallKind::Namespaces(Proc::Absent)) => Enforcement::Rlimit,
-        (None, WallKind::Namespaces(Proc::Fresh) | WallKind::Landlock { .. }) => Enforcement::Watchdog,
     }
 }
 
@@ -244,6 +243,21 @@ fn absent(level: Level) -> Vec<LayerReport> {
         newer.map(|(since, name)| absent(name, format!("this kernel has version {version}, it came with {since}"))),
     );
     layers
+}
+
+/// Makes the directory that scratch directories go into, or takes the one that is there if it is ours alone: in a shared `/tmp`
+/// somebody else could have made it first.
+fn make_scratch(path: &Path) -> io::Result<()> {
+    // Guests of a root server have user ids of their own and must be able to pass through.
+    fs::DirBuilder::new().recursive(true).mode(0o711).create(path)?;
+    let metadata = fs::symlink_metadata(path)?;
+    let is_ours =
+        metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0;
+    if !is_ours {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    jail::sweep_scratch(path);
+    Ok(())
 }
 
 /// What would make it better, given what this host says about itself.

@@ -10,8 +10,7 @@ mod run;
 mod tools;
 
 use std::collections::HashMap;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jail::{Layer, View};
@@ -71,10 +70,15 @@ struct Tool {
     version: OnceCell<String>,
 }
 
+impl Tool {
+    fn describe(&self, language: &'static Language, version: String) -> RuntimeInfo {
+        RuntimeInfo { language: language.id, version, tool: self.found.toolchain.program.to_owned() }
+    }
+}
+
 impl NativeEngine {
     /// Starts the launcher, probes what this host gives, and looks for tools. Takes a few milliseconds.
     pub async fn start(config: NativeConfig) -> Result<Self, NativeError> {
-        make_scratch(&config.scratch)?;
         let launcher = LauncherProcess::start(&config.launcher)?;
         let view = View::of_host();
         let (walls, mut report) = host::probe(&launcher, &view, &config.scratch).await?;
@@ -179,7 +183,7 @@ impl Shared {
         // The version is asked for beside the first run of a language, not before it.
         let (finished, runtime) =
             tokio::join!(run::run(&self.launcher, &recipe.spec, input, live), self.describe(language));
-        let (finished, runtime) = (finished?, runtime?);
+        let (finished, runtime) = (finished?, runtime.unwrap_or_else(|_| tool.describe(language, String::new())));
 
         let compiling = tool.found.toolchain.compile.is_some() && finished.command == 0;
         let error = if finished.status.is_success() {
@@ -210,7 +214,7 @@ impl Shared {
     async fn describe(&self, language: &'static Language) -> Result<RuntimeInfo, NativeError> {
         let tool = self.tool(language)?;
         let version = tool.version.get_or_try_init(|| self.ask_version(&tool.found)).await?.clone();
-        Ok(RuntimeInfo { language: language.id, version, tool: tool.found.toolchain.program.to_owned() })
+        Ok(tool.describe(language, version))
     }
 
     /// The first thing in the tool's answer that looks like a version.
@@ -241,22 +245,6 @@ fn version_in(answer: &str) -> Option<&str> {
         .split(|c: char| !is_part(c))
         .map(|word| word.trim_matches('.'))
         .find(|word| word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit()))
-}
-
-/// Makes the directory that scratch directories go into, or takes the one that is there if it is ours alone: in a shared `/tmp`
-/// somebody else could have made it first.
-fn make_scratch(path: &Path) -> Result<(), NativeError> {
-    let scratch = |source| NativeError::Scratch { path: path.to_owned(), source };
-    // Guests of a root server have user ids of their own and must be able to pass through.
-    std::fs::DirBuilder::new().recursive(true).mode(0o711).create(path).map_err(scratch)?;
-    let metadata = std::fs::symlink_metadata(path).map_err(scratch)?;
-    let is_ours =
-        metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0;
-    if !is_ours {
-        return Err(scratch(std::io::ErrorKind::PermissionDenied.into()));
-    }
-    jail::sweep_scratch(path);
-    Ok(())
 }
 
 #[cfg(test)]

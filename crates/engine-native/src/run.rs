@@ -21,6 +21,8 @@ use crate::launcher::{LauncherProcess, watched};
 
 /// How long after its deadline a run's supervisor may take to end it before we do.
 const GRACE: Duration = Duration::from_millis(20);
+/// How long a jail may take to be built, its files written. The run's own time starts after that.
+const SET_UP: Duration = Duration::from_secs(30);
 
 /// What came of a jail, before anybody judges it.
 #[derive(Debug)]
@@ -61,7 +63,6 @@ pub(crate) async fn run(
     live: &mut dyn LiveOutput,
 ) -> Result<Finished, NativeError> {
     let started = Instant::now();
-    let deadline = started + Duration::from_millis(spec.limits.wall_millis) + GRACE;
     let (streams, stdio) = Streams::open(&input).map_err(NativeError::Pipes)?;
     let monitor = launcher.order(spec, input.contents, &stdio).await?;
     // Only the guest's side may hold these, or their end would never show.
@@ -69,7 +70,12 @@ pub(crate) async fn run(
     let monitor = watched(monitor).map_err(NativeError::Reports)?;
     let mut attempt =
         Attempt { streams, reports: Reports::default(), files: Collected::default(), stopped: Stopped::No };
-    attempt.follow(&monitor, &input, deadline, live).await?;
+    let followed = attempt.follow(&monitor, &input, spec.limits.wall_millis, live).await;
+    if let jail::Walls::Landlock { scratch } = &spec.walls {
+        // Gone already, unless the supervisor was killed.
+        jail::remove_scratch(scratch);
+    }
+    followed?;
     let Attempt { mut streams, reports, files, stopped } = attempt;
     streams.drain(live);
     if let Some(failure) = reports.failure {
@@ -110,9 +116,10 @@ impl Attempt {
         &mut self,
         monitor: &AsyncFd<Monitor>,
         input: &Input<'_>,
-        deadline: Instant,
+        wall_millis: u64,
         live: &mut dyn LiveOutput,
     ) -> Result<(), NativeError> {
+        let mut deadline = Instant::now() + SET_UP;
         let mut unsent = input.stdin;
         let mut out = vec![0; 64 << 10];
         let mut err = vec![0; 64 << 10];
@@ -122,15 +129,15 @@ impl Attempt {
                 report = next_report(monitor) => {
                     let Some((report, descriptor)) = report.map_err(NativeError::Reports)? else { return Ok(()) };
                     let is_exit = matches!(report, Report::Exited(_));
+                    if matches!(report, Report::Ready) {
+                        deadline = Instant::now() + Duration::from_millis(wall_millis) + GRACE;
+                    }
                     let progress = self.reports.take(report, descriptor);
                     // Behind namespaces the last guests end after the supervisor, elsewhere before it: read when they are gone.
                     let all_gone = if monitor.get_ref().ends_with_its_supervisor() { progress == Progress::Over } else { is_exit };
                     if all_gone && let Some(workspace) = self.reports.workspace.take() {
                         self.files = collect(&workspace, input.files, input.collect);
-                        // A stop that crossed with the end of the run was taken for this already.
-                        if self.stopped == Stopped::No {
-                            monitor.get_ref().release();
-                        }
+                        monitor.get_ref().release();
                     }
                     if progress == Progress::Over {
                         return Ok(());
@@ -149,7 +156,7 @@ impl Attempt {
                         *stdin = None;
                     }
                 }
-                () = sleep_until(deadline.into()), if self.stopped == Stopped::No => {
+                () = sleep_until(deadline.into()), if self.stopped == Stopped::No && self.reports.exit.is_none() => {
                     self.stopped = Stopped::Yes;
                     monitor.get_ref().stop();
                 }
@@ -283,15 +290,17 @@ fn status(stopped: Stopped, exit: Option<Exit>, ended: &Ended, limits: &jail::Li
         (Some(Limit::Memory), _) => Some(Status::LimitExceeded(LimitKind::Memory)),
         (Some(Limit::Cpu), _) => Some(Status::LimitExceeded(LimitKind::Cpu)),
         (Some(Limit::Disk), _) => Some(Status::LimitExceeded(LimitKind::Disk)),
-        (None, _) if stopped == Stopped::Yes => Some(Status::TimedOut),
+        // The signal is ours, and not one that crossed with the program's own end.
+        (None, None | Some(Exit { status: SIGKILL, .. })) if stopped == Stopped::Yes => Some(Status::TimedOut),
         (None, Some(exit)) => Some(judge(exit.status, ended, limits)),
         (None, None) => None,
     }
 }
 
+const SIGKILL: i32 = 9;
+
 /// Reads a wait status. A signal that a limit sends means that limit only when the limit was reached: guests can send signals too.
 fn judge(status: i32, ended: &Ended, limits: &jail::Limits) -> Status {
-    const SIGKILL: i32 = 9;
     const SIGXCPU: i32 = 24;
     const SIGXFSZ: i32 = 25;
     let out_of_time = ended.cpu_micros / 1000 >= limits.cpu_millis;
@@ -333,7 +342,7 @@ mod tests {
             (3 << 8, ended(0), Status::Completed { exit_code: 3 }),
             (11, ended(0), Status::Crashed { signal: 11 }),
             // With a core dump.
-            (11 | 0x80, ended(0), Status::Crashed { signal: 11 }),
+            (0x80 | 0x0b, ended(0), Status::Crashed { signal: 11 }),
             // A guest that kills itself is not out of anything.
             (9, ended(0), Status::Crashed { signal: 9 }),
             (24, ended(0), Status::Crashed { signal: 24 }),

@@ -65,32 +65,23 @@ impl Cgroups {
         }
     }
 
-    /// A group for one run, with its limits set.
-    pub(crate) fn make(&mut self, memory: u64, processes: u32) -> io::Result<RunGroup> {
+    /// A group for one run, without limits yet.
+    pub(crate) fn make(&mut self) -> io::Result<RunGroup> {
         self.serial += 1;
         let name = format!("run-{}", self.serial);
         match &self.base {
             None => Ok(RunGroup::None),
             Some(Base::Unified(base)) => {
-                let path = make_group(base, &name)?;
-                let directory =
-                    rustix::fs::open(&path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-                let group = RunGroup::Unified { path: path.clone(), directory };
-                set(&path, "memory.max", memory)?;
-                // Our own supervisor is one process of the group.
-                set(&path, "pids.max", u64::from(processes) + 1)?;
-                // One process over the limit ends the run, instead of leaving half of it behind.
-                set(&path, "memory.oom.group", 1)?;
-                // Not there on kernels without swap accounting.
-                set(&path, "memory.swap.max", 0).ok();
-                Ok(group)
+                let path = base.join(name);
+                fs::create_dir(&path)?;
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let directory = rustix::fs::open(&path, flags, Mode::empty())?;
+                Ok(RunGroup::Unified { path, directory })
             }
             Some(Base::Memory(base)) => {
-                let path = make_group(base, &name)?;
-                let group = RunGroup::Memory { path: path.clone() };
-                set(&path, "memory.limit_in_bytes", memory)?;
-                set(&path, "memory.memsw.limit_in_bytes", memory).ok();
-                Ok(group)
+                let path = base.join(name);
+                fs::create_dir(&path)?;
+                Ok(RunGroup::Memory { path })
             }
         }
     }
@@ -113,6 +104,26 @@ impl RunGroup {
         match self {
             Self::Unified { directory, .. } => Some(directory.as_fd()),
             Self::Memory { .. } | Self::None => None,
+        }
+    }
+
+    /// Sets the limits of the run that the group is for.
+    pub(crate) fn limit(&self, memory: u64, processes: u32) -> io::Result<()> {
+        match self {
+            Self::None => Ok(()),
+            Self::Unified { path, .. } => {
+                set(path, "memory.max", memory)?;
+                // Our own supervisor is one process of the group.
+                set(path, "pids.max", u64::from(processes) + 1)?;
+                // Not there on kernels without swap accounting.
+                set(path, "memory.swap.max", 0).ok();
+                Ok(())
+            }
+            Self::Memory { path } => {
+                set(path, "memory.limit_in_bytes", memory)?;
+                set(path, "memory.memsw.limit_in_bytes", memory).ok();
+                Ok(())
+            }
         }
     }
 
@@ -177,7 +188,7 @@ fn make_base(parent: &Path) -> Option<PathBuf> {
     make_group(parent, &format!("{PREFIX}{}", std::process::id())).ok()
 }
 
-/// Makes a group, or takes the empty one that is there (controllers that share a hierarchy share it).
+/// Makes a group, or takes the one that is there.
 fn make_group(parent: &Path, name: &str) -> io::Result<PathBuf> {
     let path = parent.join(name);
     match fs::create_dir(&path) {
@@ -233,8 +244,9 @@ fn take_over(own: &Path) -> Option<PathBuf> {
         return None;
     }
     let inner = make_group(own, "server").ok()?;
-    for pid in ours.into_iter().filter(|pid| *pid > 1) {
-        set(&inner, "cgroup.procs", u64::from(pid.unsigned_abs())).ok()?;
+    // Who is in it: in a container the server may be pid 1, and it may have been moved before.
+    for pid in members.lines() {
+        fs::write(inner.join("cgroup.procs"), pid).ok()?;
     }
     enable(own).ok()?;
     let base = make_base(own)?;

@@ -8,7 +8,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::contents;
 use crate::spec::{Layer, Spec, Walls};
-use crate::wire::{self, Namespaces, Order, Report, Stop};
+use crate::wire::{self, Ask, Namespaces, Order, Report};
 
 /// The server's end of the socket to a launcher.
 #[derive(Debug)]
@@ -96,8 +96,8 @@ impl Monitor {
     /// none yet.
     pub fn receive(&self) -> io::Result<Option<(Report, Option<OwnedFd>)>> {
         let received = match wire::receive::<Report>(&self.socket) {
-            // A stop that crossed with the end of the run and was never read.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => None,
+            // The peer went without reading what we asked of it. The kernel says so once, before what the peer had sent.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => wire::receive::<Report>(&self.socket)?,
             received => received?,
         };
         let Some((report, mut descriptors)) = received else {
@@ -119,13 +119,11 @@ impl Monitor {
             }
             // The supervisor has to survive its guests, so it is asked. Its socket is never full: this is all that is sent to it.
             _ => {
-                wire::send(&self.socket, &Stop::Now, &[]).ok();
+                wire::send(&self.socket, &Ask::Stop, &[]).ok();
             }
         }
     }
-}
 
-impl Monitor {
     /// Whether the kernel ends all guests with the supervisor. Elsewhere the supervisor has ended them when it reports its exit.
     pub fn ends_with_its_supervisor(&self) -> bool {
         self.supervision == Supervision::Init
@@ -134,7 +132,7 @@ impl Monitor {
     /// After [`Report::Exited`]: the run's files have been read and can go. Behind namespaces they go by themselves.
     pub fn release(&self) {
         if self.supervision == Supervision::SubreaperWithFiles {
-            wire::send(&self.socket, &Stop::Now, &[]).ok();
+            wire::send(&self.socket, &Ask::Release, &[]).ok();
         }
     }
 }
@@ -160,9 +158,11 @@ impl Drop for Monitor {
 fn namespaces(spec: &Spec) -> Namespaces {
     match spec.walls {
         Walls::Landlock { .. } => Namespaces::None,
-        Walls::Namespaces { .. } if spec.without.is_empty() => Namespaces::All,
-        Walls::Namespaces { .. } => {
-            Namespaces::AllBut { pid: !spec.has(Layer::PidNamespace), network: !spec.has(Layer::NetworkNamespace) }
-        }
+        Walls::Namespaces { .. } => match (spec.has(Layer::PidNamespace), spec.has(Layer::NetworkNamespace)) {
+            (true, true) => Namespaces::All,
+            (false, true) => Namespaces::AllButPid,
+            (true, false) => Namespaces::AllButNetwork,
+            (false, false) => Namespaces::AllButPidAndNetwork,
+        },
     }
 }

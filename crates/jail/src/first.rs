@@ -21,29 +21,17 @@ use crate::scratch::Scratch;
 use crate::spec::{Layer, Proc, Spec, Walls};
 use crate::supervisor::Supervisor;
 use crate::sys::{self, Groups};
-use crate::watchdog::{Scope, Watch, Watchdog};
-use crate::wire::{self, Report, Stop};
+use crate::watchdog::{Processes, Watch, Watchdog};
+use crate::wire::{self, Ask, Go, Report};
 
 /// What it gets from the launcher that it was cloned from.
 pub(crate) struct Inheritance<'a> {
-    pub(crate) packed: OwnedFd,
-    pub(crate) streams: Streams,
-    pub(crate) report: OwnedFd,
-    /// Readable once ids and cgroups are in place; closed without a byte when they could not be.
+    /// Where its run comes in. Closed without one when there is none for it.
     pub(crate) gate: OwnedFd,
     pub(crate) leash: &'a OwnedFd,
     pub(crate) filters: &'a Filters,
     pub(crate) memory: MemoryHolder,
     pub(crate) identity: Identity,
-}
-
-impl Inheritance<'_> {
-    /// Being cloned from the launcher, this process holds its descriptors: other runs' report sockets, the far end of the leash.
-    fn close_all_else(&self) -> Result<(), Failure> {
-        let Streams { stdin, stdout, stderr } = &self.streams;
-        let kept = [&self.packed, stdin, stdout, stderr, &self.report, &self.gate, self.leash].map(AsRawFd::as_raw_fd);
-        sys::close_all_but(&kept).at(Step::Supervise)
-    }
 }
 
 /// Whom the guest is outside.
@@ -55,31 +43,42 @@ pub(crate) enum Identity {
     Own(u32),
 }
 
-/// Never returns: what comes after is the launcher's code.
-pub(crate) fn main(inheritance: Inheritance<'_>) -> ! {
-    let closed = inheritance.close_all_else();
-    let report = inheritance.report.try_clone();
-    let code = match closed.and_then(|()| prepare_and_supervise(inheritance)) {
+/// Waits for a run and supervises it. Never returns: what comes after is the launcher's code.
+pub(crate) fn main(inheritance: &Inheritance<'_>) -> ! {
+    let Some((packed, streams, report)) = wait_for_run(inheritance) else { sys::exit_now(0) };
+    let to_server = report.try_clone();
+    let code = match prepare_and_supervise(inheritance, packed, streams, report) {
         Ok(()) => 0,
         Err(failure) => {
             // Nobody to tell when this fails; the server sees the end of its reports.
-            report.map(|report| wire::send(&report, &Report::Failed(failure), &[])).ok();
+            to_server.map(|report| wire::send(&report, &Report::Failed(failure), &[])).ok();
             126
         }
     };
     sys::exit_now(code)
 }
 
-fn prepare_and_supervise(inheritance: Inheritance<'_>) -> Result<(), Failure> {
-    let Inheritance { packed, streams, report, gate, leash, filters, memory, identity } = inheritance;
-    let mut byte = [0];
-    if rustix::io::read(&gate, &mut byte).at(Step::Clone)? == 0 {
-        // The launcher reports why.
-        sys::exit_now(126);
-    }
+/// The run that this process is for; `None` when the launcher is gone.
+fn wait_for_run(inheritance: &Inheritance<'_>) -> Option<(OwnedFd, Streams, OwnedFd)> {
+    // Being cloned from the launcher, this process holds its descriptors: other runs' report sockets, the far end of the leash.
+    sys::close_all_but(&[&inheritance.gate, inheritance.leash].map(AsRawFd::as_raw_fd)).ok()?;
+    let (_, descriptors) = wire::receive::<Go>(&inheritance.gate).ok()??;
+    let [packed, stdin, stdout, stderr, report] = <[OwnedFd; 5]>::try_from(descriptors).ok()?;
+    Some((packed, Streams { stdin, stdout, stderr }, report))
+}
+
+fn prepare_and_supervise(
+    inheritance: &Inheritance<'_>,
+    packed: OwnedFd,
+    streams: Streams,
+    report: OwnedFd,
+) -> Result<(), Failure> {
+    let Inheritance { leash, filters, memory, identity, .. } = *inheritance;
     let (spec, contents) = contents::unpack(packed)?;
     let leash = leash.try_clone().at(Step::Supervise)?;
-    let run = Run { spec: &spec, contents, streams, report, leash, memory, identity };
+    // Opened before the root changes: what a run's processes use is looked up here, also where the run itself has no /proc.
+    let processes = Processes::open().at_path(Step::Supervise, "/proc")?;
+    let run = Run { spec: &spec, contents, streams, report, leash, memory, identity, processes };
     match &spec.walls {
         Walls::Namespaces { proc } => run.in_namespaces(*proc, filters),
         Walls::Landlock { scratch } => run.on_host(scratch, filters),
@@ -94,6 +93,7 @@ struct Run<'a> {
     leash: OwnedFd,
     memory: MemoryHolder,
     identity: Identity,
+    processes: Processes,
 }
 
 impl Run<'_> {
@@ -102,11 +102,13 @@ impl Run<'_> {
             Identity::Own(_) => Groups::Clear,
             Identity::Same => Groups::Keep,
         };
+        // Out of memory, the kernel takes this run before the server. Processes inherit it; where it is refused, it is the host's choice.
+        fs::write("/proc/self/oom_score_adj", "1000").ok();
         let workspace = root::build(self.spec, proc, groups, &self.contents)?;
         if self.spec.has(Layer::NetworkNamespace) {
             sys::loopback_up().at(Step::Loopback)?;
         }
-        rustix::system::sethostname(crate::HOSTNAME.as_bytes()).at(Step::SealRoot)?;
+        rustix::system::sethostname(crate::HOSTNAME.as_bytes()).at_path(Step::SealRoot, "host name")?;
         if self.spec.has(Layer::NonDumpableInit) {
             // This process is a copy of the launcher; a guest with the same user id could otherwise read its memory.
             set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Step::Supervise)?;
@@ -122,12 +124,6 @@ impl Run<'_> {
         if !pid_namespace {
             set_child_subreaper(Some(rustix::process::getpid())).at(Step::Supervise)?;
         }
-        let scope = if pid_namespace { Scope::Namespace } else { Scope::Descendants };
-        // Without a /proc there is nothing to look at.
-        let watch_memory = match (self.memory, proc) {
-            (MemoryHolder::Watchdog, Proc::Fresh) => Watch::On,
-            (MemoryHolder::Watchdog, Proc::Absent) | (MemoryHolder::Cgroup, _) => Watch::Off,
-        };
         wire::send(&self.report, &Report::Ready, &[workspace.as_fd()]).at(Step::Supervise)?;
         drop(workspace);
         Supervisor {
@@ -145,8 +141,9 @@ impl Run<'_> {
             streams: self.streams,
             report: self.report,
             leash: self.leash,
-            scope,
-            watchdog: Watchdog::new(scope, watch_memory, None),
+            ends_with_us: pid_namespace,
+            scratch: None,
+            watchdog: Watchdog::new(self.processes, watch(self.memory), None),
         }
         .run()
     }
@@ -167,7 +164,6 @@ impl Run<'_> {
                 .at(Step::MakeScratch)?;
         wire::send(&self.report, &Report::Ready, &[workspace.as_fd()]).at(Step::Supervise)?;
         drop(workspace);
-        let watch_memory = if self.memory == MemoryHolder::Watchdog { Watch::On } else { Watch::Off };
         let others = if owner.is_some() { 0 } else { tasks_of_this_user() };
         let working_directory = scratch.workspace();
         let report = self.report.try_clone().at(Step::Supervise)?;
@@ -186,8 +182,9 @@ impl Run<'_> {
             streams: self.streams,
             report: self.report,
             leash: self.leash,
-            scope: Scope::Descendants,
-            watchdog: Watchdog::new(Scope::Descendants, watch_memory, Some(scratch.root().to_owned())),
+            ends_with_us: false,
+            scratch: Some(&scratch),
+            watchdog: Watchdog::new(self.processes, watch(self.memory), Some(scratch.root().to_owned())),
         }
         .run()?;
         // The server reads results out of the scratch directory, and says when it has.
@@ -206,6 +203,14 @@ impl Run<'_> {
         } else {
             Err(Failure::new(Step::Supervise, "the launcher is gone", libc::ECHILD))
         }
+    }
+}
+
+/// Memory is watched where no cgroup holds it.
+fn watch(memory: MemoryHolder) -> Watch {
+    match memory {
+        MemoryHolder::Cgroup => Watch::Off,
+        MemoryHolder::Watchdog => Watch::On,
     }
 }
 
@@ -233,11 +238,7 @@ fn tasks_of_this_user() -> u64 {
     mine.map(|entry| fs::read_dir(entry.path().join("task")).map_or(1, |tasks| tasks.count() as u64)).sum()
 }
 
-/// Waits for a message, or for the server to be gone.
+/// Waits until the server has read the run's files, or is gone. A stop that crossed with the end of the run is passed over.
 fn wait_for_release(report: &OwnedFd) {
-    let mut events = [PollFd::from_borrowed_fd(report.as_fd(), PollFlags::IN | PollFlags::RDHUP)];
-    // Should this fail, the directory is removed now, which costs the result its files and nothing else.
-    rustix::io::retry_on_intr(|| poll(&mut events, None)).ok();
-    // A socket that is closed with a message in it is reset, and the server would not hear of the end.
-    wire::receive::<Stop>(report).ok();
+    while let Ok(Some((Ask::Stop, _))) = wire::receive::<Ask>(report) {}
 }

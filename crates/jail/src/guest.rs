@@ -31,7 +31,7 @@ pub(crate) struct Lockdown<'a> {
     pub(crate) filter: &'a BpfProgram,
     pub(crate) rules: Vec<Rule>,
     pub(crate) working_directory: &'a Path,
-    /// `NAME=value`; the spec's, with host paths in place of inner ones under [`Walls::Landlock`].
+    /// `NAME=value`.
     pub(crate) environment: Vec<CString>,
     pub(crate) memory: MemoryHolder,
     /// The most processes and threads; `RLIMIT_NPROC` as it must be set.
@@ -83,6 +83,9 @@ fn lock_down(
         }
         sys::assume_identity(user, user, sys::Groups::Clear).at(Step::AssumeIdentity)?;
     }
+    // Out of memory, the kernel takes guests before their supervisor, which has to clean up after them. Behind namespaces /proc is
+    // read-only by now, and the whole run was marked so at its start.
+    std::fs::write("/proc/self/oom_score_adj", "1000").ok();
     // Without a pid namespace, a supervisor that is killed takes at least its direct child with it.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).at(Step::Supervise)?;
     if spec.has(Layer::Rlimits) {
@@ -145,6 +148,9 @@ fn set_rlimits(lockdown: &Lockdown<'_>, command: &Command) -> Result<(), Failure
         // No core dump, which would leave guest memory on the host. Not 0: with that the kernel still starts a handler that
         // `core_pattern` names with a pipe (systemd-coredump, apport); 1 is its way of saying never.
         (Resource::Core, 1),
+        // No real-time or raised priority, which the server's user may have: it would starve our supervisor.
+        (Resource::Rtprio, 0),
+        (Resource::Nice, 0),
         (Resource::Nofile, 1024),
         (Resource::Memlock, 1 << 20),
         (Resource::Msgqueue, 0),

@@ -8,13 +8,16 @@ use std::fs;
 pub(crate) enum Identities {
     /// The server is an ordinary user (or "root" of a namespace that holds just one): guests are that user, in their own user namespace.
     Same { user: u32, group: u32 },
-    /// The server is root: every live run has an id that nobody else has.
+    /// The server is root: every live run has an id of its own. In a small id map two servers may choose the same ones.
     Own { first: u32, count: u32, used: BTreeSet<u32> },
 }
 
 /// Well above what distributions, systemd's dynamic users and subordinate id ranges hand out by default.
 const PREFERRED_FIRST: u32 = 2_000_000_000;
-const PREFERRED_COUNT: u32 = 65_536;
+/// Ids of one launcher: more than runs that one has at a time.
+const PREFERRED_COUNT: u32 = 512;
+/// The kernel's largest number of pids, so that every launcher alive has a range of its own.
+const LARGEST_PID: u32 = 1 << 22;
 
 impl Identities {
     pub(crate) fn choose() -> Self {
@@ -25,7 +28,7 @@ impl Identities {
         }
         // Which ids exist in this user namespace. Without a readable map there is nothing to choose from.
         let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-        match range_in(&map) {
+        match range_in(&map, std::process::id()) {
             Some((first, count)) => Self::Own { first, count, used: BTreeSet::new() },
             None => Self::Same { user, group },
         }
@@ -60,7 +63,7 @@ impl Identities {
 }
 
 /// The ids to use of those that a uid map offers: the preferred ones, else the upper end of the longest range, never 0.
-fn range_in(map: &str) -> Option<(u32, u32)> {
+fn range_in(map: &str, launcher: u32) -> Option<(u32, u32)> {
     let ranges = map.lines().filter_map(|line| {
         let mut fields = line.split_whitespace().map(str::parse::<u32>);
         match (fields.next()?, fields.next()?, fields.next()?) {
@@ -70,8 +73,8 @@ fn range_in(map: &str) -> Option<(u32, u32)> {
     });
     let (first, count) = ranges.max_by_key(|(_, count)| *count)?;
     let end = first.saturating_add(count);
-    if first <= PREFERRED_FIRST && end >= PREFERRED_FIRST + PREFERRED_COUNT {
-        return Some((PREFERRED_FIRST, PREFERRED_COUNT));
+    if first <= PREFERRED_FIRST && end >= PREFERRED_FIRST + LARGEST_PID * PREFERRED_COUNT {
+        return Some((PREFERRED_FIRST + (launcher % LARGEST_PID) * PREFERRED_COUNT, PREFERRED_COUNT));
     }
     // A container's usual 65,536 ids: its own users are at the lower end.
     let usable = (count / 2).min(PREFERRED_COUNT);
@@ -85,13 +88,13 @@ mod tests {
     #[test]
     fn ranges() {
         for (map, expected) in [
-            ("         0          0 4294967295\n", Some((2_000_000_000, 65_536))),
-            ("0 1000 1\n1 100000 65536\n", Some((32_769, 32_768))),
+            ("         0          0 4294967295\n", Some((2_000_003_584, 512))),
+            ("0 1000 1\n1 100000 65536\n", Some((65_025, 512))),
             ("0 1000 1\n", None),
             ("", None),
             ("garbage", None),
         ] {
-            assert_eq!(range_in(map), expected, "{map:?}");
+            assert_eq!(range_in(map, 7), expected, "{map:?}");
         }
     }
 

@@ -4,18 +4,19 @@
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{DumpableBehavior, Signal, pidfd_send_signal, set_dumpable_behavior};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{DumpableBehavior, Pid, Signal, kill_process, pidfd_send_signal, set_dumpable_behavior};
 use seccompiler::BpfProgram;
 
 use crate::cgroup::{Cgroups, RunGroup};
 use crate::failure::{At as _, Failure, Step};
 use crate::first::{self, Identity, Inheritance};
-use crate::guest::{MemoryHolder, Streams};
+use crate::guest::MemoryHolder;
 use crate::identity::Identities;
-use crate::seccomp::{self, Memfd, Profile, Sockets};
+use crate::seccomp::{self, Files, Memfd, Profile, Sockets};
 use crate::sys::{self, Cloned};
-use crate::wire::{self, Ended, Namespaces, Order, Report};
+use crate::watchdog::Processes;
+use crate::wire::{self, Ended, Go, Namespaces, Order, Report};
 
 /// Runs the launcher until the server is gone. Descriptor 0 is the server's socket.
 ///
@@ -29,8 +30,17 @@ pub fn run() -> Result<(), LauncherError> {
     // Orphans of a supervisor that was killed come to us instead of to the host's init.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(io::Error::from)?;
     sys::close_on_exec_from(3)?;
+    raise_descriptor_limit();
     let mut launcher = Launcher::new()?;
     launcher.serve()
+}
+
+/// As many descriptors as we may have. The kernel counts descriptors in flight over all of a user's processes, and holds whoever sends
+/// the next one to its own limit: a guest with its 1,024 in flight would else keep us from sending any.
+pub fn raise_descriptor_limit() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let raised = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, raised).ok();
 }
 
 /// Why the launcher ended.
@@ -59,15 +69,30 @@ struct Launcher {
     identities: Identities,
     filters: Filters,
     runs: Vec<Run>,
-    /// Every run's first process holds the other end of this pipe, and notices when nobody holds this one any more.
+    /// First processes that wait for a run, so that making them is not part of one. Empty where they cannot be made.
+    spares: Vec<Spare>,
+    spares_wanted: usize,
+    /// Every first process holds the other end of this pipe, and notices when nobody holds this one any more.
     leash: Option<OwnedFd>,
     leash_end: OwnedFd,
 }
+
+/// How many first processes wait. Two: one for the next run, one for the run that comes while its successor is being made.
+const SPARES: usize = 2;
 
 /// The compiled filters: one for each kind of walls, given how this host holds memory.
 pub(crate) struct Filters {
     pub(crate) namespaces: BpfProgram,
     pub(crate) landlock: BpfProgram,
+}
+
+/// A first process in its namespaces, with its user id and in its cgroup, that waits for a run. Used once.
+struct Spare {
+    pid: i32,
+    pidfd: OwnedFd,
+    user: u32,
+    group: RunGroup,
+    gate: OwnedFd,
 }
 
 struct Run {
@@ -86,17 +111,19 @@ impl Launcher {
         let memfd = if cgroups.holders().memory.is_some() { Memfd::Allowed } else { Memfd::Denied };
         let (leash_end, leash) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(io::Error::from)?;
         let server = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(io::Error::from)?;
-        // Runs' first processes keep descriptors 0 to 2; the server's socket must not be among them.
+        // First processes keep descriptors 0 to 2; the server's socket must not be among them.
         rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?).map_err(io::Error::from)?;
         Ok(Self {
             server,
             cgroups,
             identities: Identities::choose(),
             filters: Filters {
-                namespaces: seccomp::compile(Profile { sockets: Sockets::Own, memfd })?,
-                landlock: seccomp::compile(Profile { sockets: Sockets::None, memfd })?,
+                namespaces: seccomp::compile(Profile { sockets: Sockets::Own, memfd, files: Files::Own })?,
+                landlock: seccomp::compile(Profile { sockets: Sockets::None, memfd, files: Files::Hosts })?,
             },
             runs: Vec::new(),
+            spares: Vec::new(),
+            spares_wanted: SPARES,
             leash: Some(leash),
             leash_end,
         })
@@ -104,9 +131,16 @@ impl Launcher {
 
     fn serve(&mut self) -> Result<(), LauncherError> {
         loop {
+            let wants_spare = self.spares.len() < self.spares_wanted;
             let mut events = vec![PollFd::new(&self.server, PollFlags::IN)];
             events.extend(self.runs.iter().map(|run| PollFd::new(&run.pidfd, PollFlags::IN)));
-            match poll(&mut events, None) {
+            let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+            match poll(&mut events, wants_spare.then_some(&at_once)) {
+                // Nothing else to do.
+                Ok(0) => {
+                    self.make_spare();
+                    continue;
+                }
                 Ok(_) => {}
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => return Err(io::Error::from(error).into()),
@@ -137,54 +171,74 @@ impl Launcher {
         }
     }
 
+    /// Makes a first process ahead of its run. Where that fails, runs make their own and report why.
+    fn make_spare(&mut self) {
+        match self.first_process(Namespaces::All) {
+            Ok(spare) => self.spares.push(spare),
+            Err(_) => self.spares_wanted = 0,
+        }
+    }
+
     fn start(&mut self, order: Order, descriptors: Vec<OwnedFd>) {
-        let Ok([packed, stdin, stdout, stderr, report]) = <[OwnedFd; 5]>::try_from(descriptors) else {
+        let Ok(descriptors) = <[OwnedFd; 5]>::try_from(descriptors) else {
             return;
         };
-        let inheritance = Descriptors { packed, streams: Streams { stdin, stdout, stderr } };
-        let kept = report.try_clone();
-        let result = kept.at(Step::Receive).and_then(|kept| self.clone_run(order, inheritance, kept, &report));
-        match result {
+        match self.begin(order, &descriptors) {
             Ok(run) => self.runs.push(run),
             // When the server does not hear this, it is gone, and we are about to be.
             Err(failure) => {
-                wire::send(&report, &Report::Failed(failure), &[]).ok();
+                let [.., report] = &descriptors;
+                wire::send(report, &Report::Failed(failure), &[]).ok();
             }
         }
     }
 
-    /// Clones the run's first process, gives it its place (ids, cgroups) while it waits, and lets it go.
-    fn clone_run(
-        &mut self,
-        order: Order,
-        inherited: Descriptors,
-        report: OwnedFd,
-        to_server: &OwnedFd,
-    ) -> Result<Run, Failure> {
-        let group = self.cgroups.make(order.memory, order.processes).at(Step::JoinCgroup)?;
-        let (user, group_id) = self
-            .identities
-            .take()
-            .ok_or_else(|| Failure::new(Step::MapIdentity, "all user ids are in use", libc::EAGAIN))?;
-        let (gate_end, gate) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).at(Step::Clone)?;
+    /// Gives the run to a first process that waits, or to a new one.
+    fn begin(&mut self, order: Order, descriptors: &[OwnedFd; 5]) -> Result<Run, Failure> {
+        let [.., report] = descriptors;
+        let spare = if order.namespaces == Namespaces::All { self.spares.pop() } else { None };
+        let first = match spare {
+            Some(spare) => spare,
+            None => self.first_process(order.namespaces)?,
+        };
+        let hand_over = |first: &Spare, holders| -> Result<OwnedFd, Failure> {
+            first.group.limit(order.memory, order.processes).at(Step::JoinCgroup)?;
+            wire::send(report, &Report::Started(holders), &[first.pidfd.as_fd()]).at(Step::Receive)?;
+            wire::send(&first.gate, &Go::Now, &descriptors.each_ref().map(|fd| fd.as_fd())).at(Step::Receive)?;
+            report.try_clone().at(Step::Receive)
+        };
+        match hand_over(&first, self.cgroups.holders()) {
+            Ok(report) => {
+                let Spare { pid, pidfd, user, group, .. } = first;
+                Ok(Run { pid, pidfd, user, is_init: flags(order.namespaces) & CLONE_NEWPID != 0, group, report })
+            }
+            Err(failure) => {
+                self.discard(&first);
+                Err(failure)
+            }
+        }
+    }
+
+    /// Clones a first process and gives it its place (ids, cgroup) while it waits for its run.
+    fn first_process(&mut self, namespaces: Namespaces) -> Result<Spare, Failure> {
+        let (gate_end, gate) = wire::channel().at(Step::Clone)?;
+        let group = self.cgroups.make().at(Step::JoinCgroup)?;
+        let out_of_ids = || Failure::new(Step::MapIdentity, "all user ids are in use", libc::EAGAIN);
+        let (user, group_id) = self.identities.take().ok_or_else(out_of_ids)?;
 
         // A non-dumpable process's files in /proc belong to root, and an ordinary user could not write the child's uid_map. The child
         // inherits the setting of this moment and makes itself non-dumpable before it starts anything.
-        set_dumpable_behavior(DumpableBehavior::Dumpable).at(Step::Clone)?;
-        let cloned = sys::clone(flags(order.namespaces), group.to_clone_into());
+        set_dumpable_behavior(DumpableBehavior::Dumpable).ok();
+        let cloned = sys::clone(flags(namespaces), group.to_clone_into());
         if !matches!(cloned, Ok(Cloned::Child)) {
-            set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Step::Clone)?;
+            set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
         }
         let (pid, pidfd) = match cloned.at(Step::Clone) {
             Ok(Cloned::Parent { pid, pidfd }) => (pid, pidfd),
             Ok(Cloned::Child) => {
                 let memory =
                     if self.cgroups.holders().memory.is_some() { MemoryHolder::Cgroup } else { MemoryHolder::Watchdog };
-                drop(gate);
-                first::main(Inheritance {
-                    packed: inherited.packed,
-                    streams: inherited.streams,
-                    report,
+                first::main(&Inheritance {
                     gate: gate_end,
                     leash: &self.leash_end,
                     filters: &self.filters,
@@ -197,32 +251,27 @@ impl Launcher {
                 return Err(failure);
             }
         };
-        let is_init = flags(order.namespaces) & CLONE_NEWPID != 0;
-        let run = Run { pid, pidfd, user, is_init, group, report };
-        let released = self.place(&run, order, group_id).and_then(|()| {
-            wire::send(to_server, &Report::Started(self.cgroups.holders()), &[run.pidfd.as_fd()]).at(Step::Clone)?;
-            rustix::io::write(&gate, b"!").at(Step::Clone)
-        });
-        if let Err(failure) = released {
-            pidfd_send_signal(&run.pidfd, Signal::KILL).ok();
-            sys::reap(run.pid).ok();
-            self.identities.give_back(run.user);
-            return Err(failure);
+        let spare = Spare { pid, pidfd, user, group, gate };
+        match self.place(&spare, namespaces, group_id) {
+            Ok(()) => Ok(spare),
+            Err(failure) => {
+                self.discard(&spare);
+                Err(failure)
+            }
         }
-        Ok(run)
     }
 
-    fn place(&self, run: &Run, order: Order, group_id: u32) -> Result<(), Failure> {
-        if order.namespaces != Namespaces::None {
-            self.map_identity(run, group_id)?;
+    fn place(&self, spare: &Spare, namespaces: Namespaces, group_id: u32) -> Result<(), Failure> {
+        if namespaces != Namespaces::None {
+            self.map_identity(spare, group_id)?;
         }
-        run.group.join(run.pid).at(Step::JoinCgroup)
+        spare.group.join(spare.pid).at(Step::JoinCgroup)
     }
 
-    /// The child sees itself as one unprivileged user; outside that is `run.user`, never root.
-    fn map_identity(&self, run: &Run, group_id: u32) -> Result<(), Failure> {
+    /// The child sees itself as one unprivileged user; outside that is `spare.user`, never root.
+    fn map_identity(&self, spare: &Spare, group_id: u32) -> Result<(), Failure> {
         let write = |file: &str, text: String| {
-            let path = format!("/proc/{}/{file}", run.pid);
+            let path = format!("/proc/{}/{file}", spare.pid);
             std::fs::write(&path, text).at_path(Step::MapIdentity, file)
         };
         if !self.identities.are_own() {
@@ -230,13 +279,21 @@ impl Launcher {
             write("setgroups", "deny".to_owned())?;
         }
         let inner = crate::spec::GUEST_ID;
-        write("uid_map", format!("{inner} {} 1", run.user))?;
+        write("uid_map", format!("{inner} {} 1", spare.user))?;
         write("gid_map", format!("{inner} {group_id} 1"))
     }
 
+    /// Ends a first process that has no run.
+    fn discard(&mut self, spare: &Spare) {
+        pidfd_send_signal(&spare.pidfd, Signal::KILL).ok();
+        sys::reap(spare.pid).ok();
+        self.identities.give_back(spare.user);
+    }
+
     fn finish(&mut self, run: Run) {
-        let (status, usage) = sys::reap(run.pid).unwrap_or_default();
-        if libc::WIFSIGNALED(status) {
+        let (_, usage) = sys::reap(run.pid).unwrap_or_default();
+        if !run.is_init {
+            // A supervisor without a pid namespace that was killed leaves its guests to us.
             self.kill_orphans();
         }
         self.identities.give_back(run.user);
@@ -247,27 +304,33 @@ impl Launcher {
         wire::send(&run.report, &Report::Ended(ended), &[]).ok();
     }
 
-    /// A supervisor without a pid namespace that was killed leaves its guests to us.
+    /// Kills children that are no first process of ours, until there are none: killing one makes its children ours.
     fn kill_orphans(&self) {
-        let children = crate::watchdog::Scope::Descendants.processes();
-        let mut orphans = 0;
-        for pid in children.into_iter().filter(|pid| self.runs.iter().all(|run| run.pid != *pid)) {
-            if is_child(pid) {
-                orphans += 1;
-                if let Some(pid) = rustix::process::Pid::from_raw(pid) {
-                    rustix::process::kill_process(pid, Signal::KILL).ok();
-                    sys::reap(pid.as_raw_nonzero().get()).ok();
+        let Ok(processes) = Processes::open() else { return };
+        let is_ours = |pid: &i32| {
+            self.runs.iter().any(|run| run.pid == *pid) || self.spares.iter().any(|spare| spare.pid == *pid)
+        };
+        loop {
+            let orphans: Vec<i32> = processes.children().into_iter().filter(|pid| !is_ours(pid)).collect();
+            if orphans.is_empty() {
+                return;
+            }
+            for signal in [Signal::STOP, Signal::KILL] {
+                for pid in orphans.iter().filter_map(|pid| Pid::from_raw(*pid)) {
+                    kill_process(pid, signal).ok();
                 }
             }
-        }
-        // Their children are ours now.
-        if orphans > 0 {
-            self.kill_orphans();
+            for pid in orphans {
+                sys::reap(pid).ok();
+            }
         }
     }
 
     /// Ends every run and waits until nothing of them is left.
     fn end_all(&mut self) {
+        for spare in std::mem::take(&mut self.spares) {
+            self.discard(&spare);
+        }
         // Supervisors without a pid namespace see this, end their guests and remove their files.
         self.leash = None;
         for run in self.runs.drain(..) {
@@ -280,29 +343,18 @@ impl Launcher {
     }
 }
 
-struct Descriptors {
-    packed: OwnedFd,
-    streams: Streams,
-}
-
-fn is_child(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let parent = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().nth(1)?.parse::<u32>().ok());
-    parent == Some(std::process::id())
-}
-
 const CLONE_NEWPID: u64 = 0x2000_0000;
 
 fn flags(namespaces: Namespaces) -> u64 {
-    let (pid, network) = match namespaces {
-        Namespaces::All => (true, true),
-        Namespaces::AllBut { pid, network } => (!pid, !network),
-        Namespaces::None => return 0,
-    };
-    let mut flags =
+    const COMMON: i32 =
         libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
-    if network {
-        flags |= libc::CLONE_NEWNET;
+    let common = u64::from(COMMON.unsigned_abs());
+    let network = u64::from(libc::CLONE_NEWNET.unsigned_abs());
+    match namespaces {
+        Namespaces::All => common | CLONE_NEWPID | network,
+        Namespaces::AllButPid => common | network,
+        Namespaces::AllButNetwork => common | CLONE_NEWPID,
+        Namespaces::AllButPidAndNetwork => common,
+        Namespaces::None => 0,
     }
-    u64::from(flags.unsigned_abs()) | if pid { CLONE_NEWPID } else { 0 }
 }

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, chown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, renameat, statat, unlinkat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, openat, openat2, renameat, statat, unlinkat};
 
 pub(crate) const SCRATCH_WORKSPACE: &str = "box";
 pub(crate) const SCRATCH_TEMPORARY: &str = "tmp";
@@ -47,6 +47,27 @@ impl Scratch {
         self.root.join(SCRATCH_TEMPORARY)
     }
 
+    /// Makes files executable that a command names and a compiler has just written: its linker may not change modes itself here.
+    ///
+    /// The guest may swap what is below the directory at any time, so the kernel checks the way there, and only a file that the
+    /// directory's own user has made, under one name, is touched.
+    pub(crate) fn make_executable(&self, arguments: &[String]) {
+        let Ok(root) = openat(rustix::fs::CWD, &self.root, DIRECTORY, Mode::empty()) else { return };
+        let Ok(owner) = statat(&root, SCRATCH_TEMPORARY, AtFlags::SYMLINK_NOFOLLOW) else { return };
+        let build = self.build();
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        for path in arguments.iter().map(Path::new).filter(|path| path.starts_with(&build)) {
+            let Ok(inside) = path.strip_prefix(&self.root) else { continue };
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let Ok(file) = openat2(&root, inside, flags, Mode::empty(), resolve) else { continue };
+            let Ok(found) = rustix::fs::fstat(&file) else { continue };
+            let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+            if is_file && found.st_uid == owner.st_uid && found.st_nlink == 1 {
+                rustix::fs::fchmod(&file, Mode::RWXU).ok();
+            }
+        }
+    }
+
     fn build(&self) -> PathBuf {
         self.root.join(SCRATCH_BUILD)
     }
@@ -57,6 +78,11 @@ impl Drop for Scratch {
         // What could not be removed is swept at the next start.
         remove_tree(&self.root).ok();
     }
+}
+
+/// Removes a run's directory that is still there after its end: its supervisor did not live to do it.
+pub fn remove_scratch(root: &Path) {
+    remove_tree(root).ok();
 }
 
 /// Removes what servers that are no more left in `parent`: directories named `run-PID-…`.

@@ -15,6 +15,16 @@ use crate::failure::{Failure, Step};
 pub(crate) struct Profile {
     pub(crate) sockets: Sockets,
     pub(crate) memfd: Memfd,
+    pub(crate) files: Files,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Files {
+    /// The run has a root of its own: no path leads to a file of the host that it could change.
+    Own,
+    /// It has the host's, and Landlock does not mediate modes, owners, times and attributes: a guest could change those of any file
+    /// of its user.
+    Hosts,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +75,15 @@ fn build(profile: Profile) -> Result<BpfProgram, seccompiler::BackendError> {
     // Plain Linux, or a query; never READ_IMPLIES_EXEC or ADDR_NO_RANDOMIZE.
     rules.insert(SYS_personality, vec![rule([equals(0, 0)?])?, rule([equals(0, 0xffff_ffff)?])?]);
     own_process_only(&mut rules)?;
+    // Not the kind of watch that tells what the host does with files that a run can see, nor leases on them.
+    rules.insert(SYS_fcntl, vec![rule([differs(1, F_NOTIFY)?, differs(1, F_SETLEASE)?])?]);
+    match profile.files {
+        Files::Own => rules.extend(METADATA_BY_PATH.iter().map(|number| (*number, Vec::new()))),
+        // By descriptor only, for which Landlock has to let the file be opened. `utimensat` without a path is `futimens`.
+        Files::Hosts => {
+            rules.insert(SYS_utimensat, vec![rule([wide_equals(1, 0)?])?]);
+        }
+    }
     rules.insert(SYS_socketpair, vec![rule([equals(0, constant(AF_UNIX))?])?]);
     if profile.sockets == Sockets::Own {
         // Plain TCP and UDP: other protocols of the same family and type (MPTCP, SCTP, UDP-Lite, ping) are kernel code of their own.
@@ -109,6 +128,9 @@ fn own_process_only(rules: &mut BTreeMap<i64, Vec<SeccompRule>>) -> Result<(), s
     Ok(())
 }
 
+const F_NOTIFY: u64 = 1026;
+const F_SETLEASE: u64 = 1024;
+
 /// Every `CLONE_NEW*` flag, `CLONE_NEWTIME` (0x80) included.
 const NAMESPACE_FLAGS: u64 = 0x7e02_0080;
 const TIOCLINUX: u64 = 0x541c;
@@ -150,7 +172,7 @@ const ALLOWED: &[i64] = &[
     SYS_clock_gettime, SYS_clock_nanosleep, SYS_close, SYS_close_range, SYS_connect, SYS_copy_file_range, SYS_dup,
     SYS_dup3, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_eventfd2, SYS_execve,
     SYS_execveat, SYS_exit, SYS_exit_group, SYS_faccessat, SYS_faccessat2, SYS_fadvise64, SYS_fallocate, SYS_fchdir,
-    SYS_fchmod, SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_fcntl, SYS_fdatasync, SYS_fgetxattr,
+    SYS_fchmod, SYS_fchown, SYS_fdatasync, SYS_fgetxattr,
     SYS_flistxattr, SYS_flock, SYS_fremovexattr, SYS_fsetxattr, SYS_fstat, SYS_fstatfs, SYS_fsync, SYS_ftruncate,
     SYS_futex, SYS_futex_waitv, SYS_get_robust_list, SYS_getcpu,
     SYS_getcwd, SYS_getdents64, SYS_getegid, SYS_geteuid, SYS_getgid, SYS_getgroups, SYS_getitimer, SYS_getpeername,
@@ -158,35 +180,48 @@ const ALLOWED: &[i64] = &[
     SYS_getrusage, SYS_getsid, SYS_getsockname, SYS_getsockopt, SYS_gettid, SYS_gettimeofday, SYS_getuid,
     SYS_getxattr, SYS_kill, SYS_landlock_add_rule,
     SYS_landlock_create_ruleset, SYS_landlock_restrict_self, SYS_lgetxattr, SYS_linkat, SYS_listen, SYS_listxattr,
-    SYS_llistxattr, SYS_lremovexattr, SYS_lseek, SYS_lsetxattr, SYS_madvise, SYS_membarrier,
-    SYS_mincore, SYS_mkdirat, SYS_mknodat, SYS_mlock, SYS_mlock2, SYS_mmap, SYS_mprotect, SYS_mq_getsetattr,
-    SYS_mq_notify, SYS_mq_open, SYS_mq_timedreceive, SYS_mq_timedsend, SYS_mq_unlink, SYS_mremap, SYS_mseal,
+    SYS_llistxattr, SYS_lseek, SYS_madvise, SYS_membarrier,
+    SYS_mincore, SYS_mkdirat, SYS_mknodat, SYS_mlock, SYS_mlock2, SYS_mmap, SYS_mprotect,
+    SYS_mremap, SYS_mseal,
     SYS_msync, SYS_munlock, SYS_munmap, SYS_nanosleep, SYS_newfstatat, SYS_openat, SYS_openat2, SYS_pidfd_open,
     SYS_pidfd_send_signal, SYS_pipe2, SYS_pkey_alloc, SYS_pkey_free, SYS_pkey_mprotect, SYS_ppoll, SYS_prctl,
     SYS_pread64, SYS_preadv, SYS_preadv2, SYS_pselect6, SYS_pwrite64, SYS_pwritev, SYS_pwritev2,
     SYS_read, SYS_readahead, SYS_readlinkat, SYS_readv, SYS_recvfrom, SYS_recvmmsg, SYS_recvmsg, SYS_remap_file_pages,
-    SYS_removexattr, SYS_renameat, SYS_renameat2, SYS_restart_syscall, SYS_rseq, SYS_rt_sigaction, SYS_rt_sigpending,
+    SYS_renameat, SYS_renameat2, SYS_restart_syscall, SYS_rseq, SYS_rt_sigaction, SYS_rt_sigpending,
     SYS_rt_sigprocmask, SYS_rt_sigqueueinfo, SYS_rt_sigreturn, SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
     SYS_rt_tgsigqueueinfo, SYS_sched_get_priority_max, SYS_sched_get_priority_min, SYS_sched_getaffinity,
     SYS_sched_getattr, SYS_sched_getparam, SYS_sched_getscheduler, SYS_sched_rr_get_interval,
     SYS_sched_yield, SYS_seccomp, SYS_sendfile,
     SYS_sendmmsg, SYS_sendmsg, SYS_sendto, SYS_set_robust_list, SYS_set_tid_address, SYS_setfsgid, SYS_setfsuid,
-    SYS_setitimer, SYS_setpgid, SYS_setsid, SYS_setsockopt, SYS_setxattr,
+    SYS_setitimer, SYS_setpgid, SYS_setsid, SYS_setsockopt,
     SYS_shutdown, SYS_sigaltstack, SYS_signalfd4, SYS_splice, SYS_statfs, SYS_statx, SYS_symlinkat,
     SYS_sync_file_range, SYS_sysinfo, SYS_tee, SYS_tgkill, SYS_timer_create, SYS_timer_delete,
     SYS_timer_getoverrun, SYS_timer_gettime, SYS_timer_settime, SYS_timerfd_create, SYS_timerfd_gettime,
-    SYS_timerfd_settime, SYS_times, SYS_tkill, SYS_truncate, SYS_umask, SYS_uname, SYS_unlinkat, SYS_utimensat,
+    SYS_timerfd_settime, SYS_times, SYS_tkill, SYS_truncate, SYS_umask, SYS_uname, SYS_unlinkat,
     SYS_wait4, SYS_waitid, SYS_write, SYS_writev,
+];
+
+/// Changes to what a path names, its contents apart.
+#[cfg(target_arch = "x86_64")]
+#[rustfmt::skip]
+const METADATA_BY_PATH: &[i64] = &[
+    SYS_chmod, SYS_chown, SYS_fchmodat, SYS_fchownat, SYS_futimesat, SYS_lchown, SYS_lremovexattr, SYS_lsetxattr, SYS_removexattr,
+    SYS_setxattr, SYS_utime, SYS_utimensat, SYS_utimes,
+];
+#[cfg(not(target_arch = "x86_64"))]
+#[rustfmt::skip]
+const METADATA_BY_PATH: &[i64] = &[
+    SYS_fchmodat, SYS_fchownat, SYS_lremovexattr, SYS_lsetxattr, SYS_removexattr, SYS_setxattr, SYS_utimensat,
 ];
 
 /// Calls that newer architectures never had.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
 const LEGACY: &[i64] = &[
-    SYS_access, SYS_alarm, SYS_arch_prctl, SYS_chmod, SYS_chown, SYS_creat, SYS_dup2, SYS_epoll_create,
-    SYS_epoll_wait, SYS_eventfd, SYS_fork, SYS_futimesat, SYS_getdents, SYS_getpgrp, SYS_lchown,
+    SYS_access, SYS_alarm, SYS_arch_prctl, SYS_creat, SYS_dup2, SYS_epoll_create,
+    SYS_epoll_wait, SYS_eventfd, SYS_fork, SYS_getdents, SYS_getpgrp,
     SYS_link, SYS_lstat, SYS_mkdir, SYS_mknod, SYS_open, SYS_pause, SYS_pipe, SYS_poll, SYS_readlink, SYS_rename,
-    SYS_rmdir, SYS_select, SYS_signalfd, SYS_stat, SYS_symlink, SYS_time, SYS_unlink, SYS_utime, SYS_utimes,
+    SYS_rmdir, SYS_select, SYS_signalfd, SYS_stat, SYS_symlink, SYS_time, SYS_unlink,
     SYS_vfork,
 ];
 #[cfg(not(target_arch = "x86_64"))]

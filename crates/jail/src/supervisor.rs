@@ -13,10 +13,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::failure::{At as _, Failure, Step};
 use crate::guest::{self, Lockdown, Streams};
+use crate::scratch::Scratch;
 use crate::spec::Command;
 use crate::sys::{self, Cloned};
-use crate::watchdog::{Scope, Watchdog};
-use crate::wire::{self, Exit, Limit, Report, SeenUsage, Stop};
+use crate::watchdog::Watchdog;
+use crate::wire::{self, Ask, Exit, Limit, Report, SeenUsage};
 
 /// How often the limits are looked at. What a guest can take beyond a limit is what it can take in this time.
 const WATCH_INTERVAL: Duration = Duration::from_millis(20);
@@ -29,7 +30,10 @@ pub(crate) struct Supervisor<'a> {
     pub(crate) report: OwnedFd,
     /// Its other end is the launcher's: hangs up when the launcher is gone.
     pub(crate) leash: OwnedFd,
-    pub(crate) scope: Scope,
+    /// Whether the kernel ends all guests with this process, as their init.
+    pub(crate) ends_with_us: bool,
+    /// The run's directory on the host, where it has no root of its own.
+    pub(crate) scratch: Option<&'a Scratch>,
     pub(crate) watchdog: Watchdog,
 }
 
@@ -48,11 +52,13 @@ impl Supervisor<'_> {
     /// namespace takes the rest down with it.
     pub(crate) fn run(mut self) -> Result<(), Failure> {
         let signals = sys::child_signals().at(Step::Supervise)?;
-        let exit = self.run_commands(&signals)?;
-        let exit = Exit { seen: self.watchdog.usage(), ..exit };
-        if self.scope == Scope::Descendants {
+        let exit = self.run_commands(&signals);
+        let seen = self.watchdog.usage();
+        // Whatever went wrong, no guest is left behind.
+        if !self.ends_with_us {
             self.kill_descendants();
         }
+        let exit = Exit { seen, ..exit? };
         // A server that is gone does not miss it.
         wire::send(&self.report, &Report::Exited(exit), &[]).ok();
         Ok(())
@@ -64,6 +70,9 @@ impl Supervisor<'_> {
         let mut exit = Exit { command: 0, status: 0, limit: None, seen: SeenUsage::default() };
         for (index, command) in (0u32..).zip(commands) {
             exit.command = index;
+            if let Some(scratch) = self.scratch {
+                scratch.make_executable(&command.arguments);
+            }
             let pid = self.start(command)?;
             match self.watch(pid, signals, deadline).at(Step::Supervise)? {
                 End::Exited { status } => exit.status = status,
@@ -127,8 +136,8 @@ impl Supervisor<'_> {
             let [child, leash, report] = &events;
             if !leash.revents().is_empty() || !report.revents().is_empty() {
                 if report.revents().contains(PollFlags::IN) {
-                    // Taken off the socket, so that the next message is seen as one.
-                    wire::receive::<Stop>(&self.report).ok();
+                    // Taken off the socket: one that is closed with a message in it is reset.
+                    wire::receive::<Ask>(&self.report).ok();
                 }
                 return Ok(End::Stopped);
             }
@@ -149,7 +158,8 @@ impl Supervisor<'_> {
             }
             let mut stopped = HashSet::new();
             loop {
-                let fresh: Vec<i32> = self.scope.processes().into_iter().filter(|pid| stopped.insert(*pid)).collect();
+                let fresh: Vec<i32> =
+                    self.watchdog.processes().into_iter().filter(|pid| stopped.insert(*pid)).collect();
                 if fresh.is_empty() {
                     break;
                 }

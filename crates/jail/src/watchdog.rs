@@ -1,65 +1,119 @@
 //! Limits that the kernel does not hold for a run as a whole: CPU time always, memory where there is no memory cgroup, disk where the
 //! run has no file system of its own. Added up from what the kernel says in `/proc`.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use rustix::fs::{Dir, Mode, OFlags, openat};
 
 use crate::scratch;
 use crate::spec::Limits;
 use crate::sys;
 use crate::wire::{Limit, SeenUsage};
 
-/// Which processes are the run's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
-    /// All that `/proc` shows, but this one: it is this pid namespace's.
-    Namespace,
-    /// The descendants of this process.
-    Descendants,
+/// The run's processes: the descendants of this one, as the host's `/proc` shows them.
+///
+/// The host's, not the run's: a run may have none. The descriptor closes on exec, and a guest cannot reach into this process for it.
+#[derive(Debug)]
+pub(crate) struct Processes {
+    proc: OwnedFd,
 }
 
-impl Scope {
-    /// The run's processes at this moment. Empty where `/proc` is not there.
-    pub(crate) fn processes(self) -> Vec<i32> {
-        match self {
-            Self::Namespace => {
-                let Ok(entries) = fs::read_dir("/proc") else {
-                    return Vec::new();
-                };
-                let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-                pids.filter(|pid| *pid != 1).collect()
-            }
-            Self::Descendants => {
-                let mut found = children_of("self".as_ref());
-                let mut next = 0;
-                while let Some(pid) = found.get(next) {
-                    let children = children_of(pid.to_string().as_ref());
-                    found.extend(children);
-                    next += 1;
-                }
-                found
-            }
+impl Processes {
+    pub(crate) fn open() -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self { proc: rustix::fs::open("/proc", flags, Mode::empty())? })
+    }
+
+    /// This process's own children.
+    pub(crate) fn children(&self) -> Vec<i32> {
+        self.children_of("self")
+    }
+
+    /// All of them at this moment, by their pids on the host.
+    pub(crate) fn all(&self) -> Vec<i32> {
+        let mut found = self.children();
+        let mut next = 0;
+        while let Some(pid) = found.get(next) {
+            let children = self.children_of(&pid.to_string());
+            found.extend(children);
+            next += 1;
         }
+        found
+    }
+
+    fn children_of(&self, process: &str) -> Vec<i32> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let tasks = openat(&self.proc, format!("{process}/task"), flags, Mode::empty()).and_then(Dir::read_from);
+        let Ok(tasks) = tasks else { return Vec::new() };
+        let names = tasks.flatten().filter_map(|entry| entry.file_name().to_str().ok()?.parse::<u32>().ok());
+        let lists = names.map(|task| self.read(&format!("{process}/task/{task}/children")).unwrap_or_default());
+        lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
+    }
+
+    fn read(&self, path: &str) -> io::Result<String> {
+        let file = openat(&self.proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        io::read_to_string(File::from(file))
+    }
+
+    /// When it started and its CPU time so far, both as the kernel counts them.
+    fn cpu_of(&self, pid: i32) -> Option<(u64, CpuTime)> {
+        let stat = self.read(&format!("{pid}/stat")).ok()?;
+        // The name in parentheses is the guest's to choose, parentheses and spaces included; what follows the last one is the kernel's.
+        let (_, fields) = stat.rsplit_once(')')?;
+        // utime, stime, cutime, cstime and starttime are fields 14 to 17 and 22, counted from the pid as field 1; the state is field 3.
+        let fields: Vec<u64> = fields.split_whitespace().skip(11).map_while(|field| field.parse().ok()).collect();
+        let [user, system, reaped_user, reaped_system] = fields.get(..4)?.try_into().ok()?;
+        let micros = |ticks: u64| ticks.saturating_mul(1_000_000) / rustix::param::clock_ticks_per_second().max(1);
+        let time = CpuTime { own: micros(user + system), reaped: micros(reaped_user + reaped_system) };
+        Some((*fields.get(8)?, time))
+    }
+
+    fn resident(&self, pid: i32) -> u64 {
+        let statm = self.read(&format!("{pid}/statm")).unwrap_or_default();
+        let pages: u64 = statm.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0);
+        pages.saturating_mul(rustix::param::page_size() as u64)
+    }
+
+    /// A process may hide this from us (by making itself non-dumpable); then its resident size stands.
+    fn proportional(&self, pid: i32) -> u64 {
+        let Ok(rollup) = self.read(&format!("{pid}/smaps_rollup")) else { return self.resident(pid) };
+        let kib = |name: &str| {
+            let line = rollup.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        let size = kib("Pss:").map(|resident| resident + kib("SwapPss:").unwrap_or(0));
+        size.map_or_else(|| self.resident(pid), |kib| kib.saturating_mul(1024))
+    }
+
+    /// Whether the processes' memory together is above `limit`. Resident sizes count shared pages once per process, so they can only be
+    /// too high: cheap, and enough when their sum is below the limit. Else the proportional sizes decide.
+    fn use_more_than(&self, pids: &[i32], limit: u64) -> bool {
+        let sum = |size: fn(&Self, i32) -> u64| pids.iter().map(|pid| size(self, *pid)).fold(0, u64::saturating_add);
+        sum(Self::resident) > limit && sum(Self::proportional) > limit
     }
 }
 
-fn children_of(process: &Path) -> Vec<i32> {
-    let tasks = Path::new("/proc").join(process).join("task");
-    let Ok(entries) = fs::read_dir(tasks) else {
-        return Vec::new();
-    };
-    let lists = entries.flatten().filter_map(|entry| fs::read_to_string(entry.path().join("children")).ok());
-    lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct CpuTime {
+    own: u64,
+    /// Of children that it waited for.
+    reaped: u64,
 }
 
 /// What is watched, and what was seen.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
-    scope: Scope,
+    processes: Processes,
     memory: Watch,
     /// The scratch directory, where the run's disk limit is not a file system's size.
     scratch: Option<PathBuf>,
     seen: SeenUsage,
+    /// The last CPU time seen of each process, by pid and start: of those too that nobody waited for.
+    times: HashMap<(i32, u64), u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,9 +122,12 @@ pub(crate) enum Watch {
     Off,
 }
 
+/// Processes whose times are remembered. Past this, those that nobody waited for are no longer counted.
+const MAX_TIMES: usize = 65_536;
+
 impl Watchdog {
-    pub(crate) fn new(scope: Scope, memory: Watch, scratch: Option<PathBuf>) -> Self {
-        Self { scope, memory, scratch, seen: SeenUsage::default() }
+    pub(crate) fn new(processes: Processes, memory: Watch, scratch: Option<PathBuf>) -> Self {
+        Self { processes, memory, scratch, seen: SeenUsage::default(), times: HashMap::new() }
     }
 
     /// The limit that is passed now, if one is.
@@ -79,7 +136,7 @@ impl Watchdog {
         if self.seen.cpu_micros / 1000 > limits.cpu_millis {
             return Some(Limit::Cpu);
         }
-        if self.memory == Watch::On && uses_more_than(&processes, limits.memory) {
+        if self.memory == Watch::On && self.processes.use_more_than(&processes, limits.memory) {
             return Some(Limit::Memory);
         }
         let scratch = self.scratch.as_deref()?;
@@ -92,49 +149,27 @@ impl Watchdog {
         self.seen
     }
 
+    /// The run's processes at this moment.
+    pub(crate) fn processes(&self) -> Vec<i32> {
+        self.processes.all()
+    }
+
     fn update(&mut self) -> Vec<i32> {
-        let processes = self.scope.processes();
-        // Processes that ended are in our own children's account, live ones in theirs.
-        let live: u64 = processes.iter().map(|pid| cpu_micros(*pid)).sum();
-        self.seen.cpu_micros = sys::children_usage().cpu_micros + live;
-        self.seen.peak_bytes = self.seen.peak_bytes.max(processes.iter().map(|pid| resident(*pid)).sum());
+        let processes = self.processes.all();
+        let mut accounted = sys::children_usage().cpu_micros;
+        for pid in &processes {
+            let Some((started, time)) = self.processes.cpu_of(*pid) else { continue };
+            // Processes that ended and were waited for are in their parent's account (or ours), live ones in their own.
+            accounted += time.own + time.reaped;
+            if self.times.len() < MAX_TIMES {
+                self.times.insert((*pid, started), time.own);
+            }
+        }
+        // A guest that ignores SIGCHLD has its children waited for by nobody; what was seen of them is remembered here.
+        let remembered: u64 = self.times.values().sum();
+        self.seen.cpu_micros = self.seen.cpu_micros.max(accounted).max(remembered);
+        let resident = processes.iter().map(|pid| self.processes.resident(*pid)).sum();
+        self.seen.peak_bytes = self.seen.peak_bytes.max(resident);
         processes
     }
-}
-
-/// CPU time of a process and of the children it has reaped.
-fn cpu_micros(pid: i32) -> u64 {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
-        return 0;
-    };
-    // The name in parentheses is the guest's to choose, parentheses and spaces included; what follows the last one is the kernel's.
-    let Some((_, fields)) = stat.rsplit_once(')') else {
-        return 0;
-    };
-    // utime, stime, cutime, cstime: fields 14 to 17, counted from the pid as field 1; the state after the name is field 3.
-    let ticks: u64 = fields.split_whitespace().skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum();
-    ticks.saturating_mul(1_000_000) / rustix::param::clock_ticks_per_second().max(1)
-}
-
-/// Whether the processes' memory together is above `limit`. Resident sizes count shared pages once per process, so they can only be too
-/// high: cheap, and enough when their sum is below the limit. Else the proportional sizes decide.
-fn uses_more_than(processes: &[i32], limit: u64) -> bool {
-    let sum = |size: fn(i32) -> u64| processes.iter().map(|pid| size(*pid)).fold(0, u64::saturating_add);
-    sum(resident) > limit && sum(proportional) > limit
-}
-
-fn resident(pid: i32) -> u64 {
-    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
-    let pages: u64 = statm.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0);
-    pages.saturating_mul(rustix::param::page_size() as u64)
-}
-
-/// A process may hide this from us (by making itself non-dumpable); then its resident size stands.
-fn proportional(pid: i32) -> u64 {
-    let Ok(rollup) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else {
-        return resident(pid);
-    };
-    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kib.map_or_else(|| resident(pid), |kib| kib.saturating_mul(1024))
 }

@@ -38,10 +38,9 @@ pub(crate) struct Order {
 pub(crate) enum Namespaces {
     All,
     /// For tests that show what each is for.
-    AllBut {
-        pid: bool,
-        network: bool,
-    },
+    AllButPid,
+    AllButNetwork,
+    AllButPidAndNetwork,
     None,
 }
 
@@ -128,9 +127,18 @@ pub struct GroupUsage {
     pub oom_kills: u64,
 }
 
-/// Asks a run's supervisor to end everything and report, and after its report to remove what the run left.
+/// What the server asks of a run's supervisor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Ask {
+    /// End everything and report.
+    Stop,
+    /// Remove what the run left: it has been read.
+    Release,
+}
+
+/// Starts a first process that is waiting. Beside it: packed spec, stdin, stdout, stderr, report socket.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) enum Stop {
+pub(crate) enum Go {
     Now,
 }
 

@@ -225,7 +225,8 @@ fn files(files: Vec<InputFile>, names: &ProgramNames, limits: &Limits) -> Result
         }
         planned.push(PlannedFile { path, contents: file.contents });
     }
-    if let Some((inner, outer)) = file_used_as_directory(&seen) {
+    let all = seen.iter().map(WorkspacePath::as_str).chain([names.source.as_str()]).collect();
+    if let Some((inner, outer)) = file_used_as_directory(&all) {
         return Err(Refusal::new(
             "files",
             format!("`files` names both `{outer}` and `{inner}`, so `{outer}` would be a file and a directory"),
@@ -235,9 +236,8 @@ fn files(files: Vec<InputFile>, names: &ProgramNames, limits: &Limits) -> Result
     Ok(planned)
 }
 
-fn file_used_as_directory(paths: &HashSet<WorkspacePath>) -> Option<(&str, &str)> {
-    let names: HashSet<&str> = paths.iter().map(WorkspacePath::as_str).collect();
-    for name in &names {
+fn file_used_as_directory<'a>(names: &HashSet<&'a str>) -> Option<(&'a str, &'a str)> {
+    for name in names {
         for (slash, _) in name.match_indices('/') {
             if let Some(outer) = name.get(..slash).and_then(|prefix| names.get(prefix)) {
                 return Some((name, outer));

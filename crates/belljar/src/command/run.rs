@@ -33,12 +33,10 @@ pub(crate) async fn run(mut arguments: RunArguments, settings: &Settings) -> any
 
     let reader_gone = Arc::new(Notify::new());
     let mut live = Live { json, reader_gone: Arc::clone(&reader_gone) };
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    // Whichever comes first; the others' futures are dropped, and a dropped run is a dead run.
+    end_on_signals()?;
+    // Whichever comes first; the other's future is dropped, and a dropped run is a dead run.
     let outcome = tokio::select! {
         outcome = runtime.run(request, &mut live) => outcome?,
-        _ = interrupt.recv() => return Ok(ExitCode::from(exit::INTERRUPTED)),
-        _ = terminate.recv() => return Ok(ExitCode::from(exit::TERMINATED)),
         () = reader_gone.notified() => return Ok(ExitCode::from(exit::READER_GONE)),
     };
     if let Some(directory) = out {
@@ -52,6 +50,21 @@ pub(crate) async fn run(mut arguments: RunArguments, settings: &Settings) -> any
         last_words(&outcome);
     }
     Ok(exit::of(outcome.status))
+}
+
+/// Ends belljar on SIGINT and SIGTERM, and with it the run: the launcher ends everything when its server is gone. On a task of its own,
+/// for the one that follows the run may be waiting for a slow reader of the guest's output.
+#[expect(clippy::exit, reason = "the binary may exit, and nothing is left to unwind: guests end with the launcher")]
+fn end_on_signals() -> io::Result<()> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    tokio::spawn(async move {
+        let code = tokio::select! {
+            _ = interrupt.recv() => exit::INTERRUPTED,
+            _ = terminate.recv() => exit::TERMINATED,
+        };
+        std::process::exit(code.into())
+    });
+    Ok(())
 }
 
 fn request(arguments: RunArguments, collect: Collect) -> anyhow::Result<Request> {
