@@ -191,11 +191,11 @@ fn empty_bounding_set() -> Result<(), Failure> {
         return Ok(());
     }
     for capability in 0..64 {
-        match sys::drop_from_bounding_set(capability) {
-            Ok(()) => {}
-            // Past the last one that the kernel knows.
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => break,
-            Err(error) => return Err(error).at_path(Step::Capabilities, format!("bounding set {capability}")),
+        // The kernel answers EINVAL past the last one it knows, which ends the list.
+        let Ok(present) = sys::in_bounding_set(capability) else { break };
+        if present {
+            sys::drop_from_bounding_set(capability)
+                .at_path(Step::Capabilities, format!("bounding set {capability}"))?;
         }
     }
     Ok(())

@@ -1,8 +1,10 @@
 //! What is refused: one sentence, what would work, exit code 125, nothing on standard output, and nothing started.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
+use testkit::arena::host_command;
 use testkit::conformance::command::{Answer, Belljar, answer};
 
 use super::{belljar, check};
@@ -12,24 +14,27 @@ fn refusal(message: &str, hint: &str) -> Answer {
     Answer::new(125, "", format!("error: {message}\n\nhint: {hint}\n"))
 }
 
-/// A command line in a place where no engine can start: its first act is to make its scratch directory, and there is
-/// none to be made below a file. Whoever is refused here in the words of the refusal was refused before any engine, any
-/// launcher and any guest.
-fn answer_without_engine<Argument: AsRef<OsStr>>(
+/// A command line for a belljar that cannot start a launcher without being noticed. Started by the dynamic loader, its own
+/// `/proc/self/exe` is the loader, which finds no program of the launcher's name and says so on standard error. Whoever is
+/// refused here in the words of the refusal and no others was refused before any launcher and any guest.
+fn answer_without_launcher<Argument: AsRef<OsStr>>(
     belljar: &Belljar,
     arguments: impl IntoIterator<Item = Argument>,
 ) -> Answer {
-    let mut command = belljar.command(arguments);
-    command.env("XDG_RUNTIME_DIR", "/dev/null");
+    const LOADERS: &[&str] = &["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
+    let loader = LOADERS.iter().find(|loader| fs::metadata(loader).is_ok()).expect("a host with the GNU C library");
+    let direct = belljar.command(arguments);
+    let mut command = host_command(loader);
+    command.arg(direct.get_program()).args(direct.get_args()).current_dir(belljar.directory()).env_clear();
+    command.envs(direct.get_envs().filter_map(|(name, value)| Some((name, value?))));
     answer(command, b"")
 }
 
 #[test]
-fn where_no_engine_can_start_a_good_request_says_so() {
-    let answer = answer_without_engine(&belljar(), ["run", "-l", "bash", "-c", "echo unreached"]);
-    let expected =
-        "error: cannot make the scratch directory `/dev/null/belljar`\n  caused by: Not a directory (os error 20)\n";
-    assert_eq!(answer, Answer::new(125, "", expected));
+fn a_launcher_that_is_started_is_noticed() {
+    let given = answer_without_launcher(&belljar(), ["run", "-l", "bash", "-c", "echo unreached"]);
+    assert_eq!((given.code, given.text()), (Some(125), ""));
+    assert!(given.stderr.starts_with("__launcher: error while loading shared libraries: "), "{given:?}");
 }
 
 const NAME_IT: &str = "give it a relative name: `--file NAME=PATH`";
@@ -80,11 +85,11 @@ fn bad_options_are_refused_before_anything_starts() {
     let belljar = belljar();
     belljar.write("input.txt", "x");
     for (options, message, hint) in REFUSALS {
-        let given = answer_without_engine(&belljar, ["run", "-l", "python", "-c", "1"].iter().chain(*options));
+        let given = answer_without_launcher(&belljar, ["run", "-l", "python", "-c", "1"].iter().chain(*options));
         assert_eq!(given, refusal(message, hint), "{options:?}");
     }
     let not_utf8 = ["run", "-l", "python", "-c", "1", "--file"].map(OsStr::new).into_iter();
-    let given = answer_without_engine(&belljar, not_utf8.chain([OsStr::from_bytes(b"bad\xff=input.txt")]));
+    let given = answer_without_launcher(&belljar, not_utf8.chain([OsStr::from_bytes(b"bad\xff=input.txt")]));
     assert_eq!(given, refusal("`bad\u{fffd}` cannot be a file of the workspace: it is not UTF-8", NAME_IT));
 }
 
@@ -103,14 +108,14 @@ fn bad_programs_are_refused_before_anything_starts() {
             "put data into `files` and keep `code` to the program",
         ),
     ] {
-        assert_eq!(answer_without_engine(&belljar, ["run", file]), refusal(message, hint));
+        assert_eq!(answer_without_launcher(&belljar, ["run", file]), refusal(message, hint));
     }
 }
 
 #[test]
 fn an_unknown_language_is_refused_with_all_that_are_known() {
     let known: Vec<&str> = sandbox::Language::all().iter().map(|language| language.id).collect();
-    let given = answer_without_engine(&belljar(), ["run", "-l", "klingon", "-c", "1"]);
+    let given = answer_without_launcher(&belljar(), ["run", "-l", "klingon", "-c", "1"]);
     let hint = format!("use one of {}", known.join(", "));
     assert_eq!(given, refusal("`klingon` is not a language belljar knows", &hint));
 }
@@ -121,15 +126,15 @@ fn an_unclear_language_is_refused_with_candidates() {
         let hint = answer.stderr.lines().last().and_then(|line| line.strip_prefix("hint: set `language`; it may be "));
         hint.unwrap_or_else(|| panic!("no candidates: {answer:?}")).split(", ").map(str::to_owned).collect::<Vec<_>>()
     };
-    let answer = answer_without_engine(&belljar(), ["run", "-c", "print(\"hi\")"]);
+    let answer = answer_without_launcher(&belljar(), ["run", "-c", "print(\"hi\")"]);
     assert_eq!((answer.code, answer.text()), (Some(125), ""));
     assert!(answer.stderr.starts_with("error: the language of `code` is not clear\n\n"), "{answer:?}");
     assert!(candidates(&answer).starts_with(&["python".to_owned(), "lua".to_owned()]), "{answer:?}");
 
-    let nothing_known = answer_without_engine(&belljar(), ["run", "-c", "hello there"]);
+    let nothing_known = answer_without_launcher(&belljar(), ["run", "-c", "hello there"]);
     assert_eq!(nothing_known, refusal("the language of `code` is not clear", "set `language`, such as `python`"));
 
-    let unknown_fence = answer_without_engine(&belljar(), ["run", "-c", "```klingon\nnuqneH\n```"]);
+    let unknown_fence = answer_without_launcher(&belljar(), ["run", "-c", "```klingon\nnuqneH\n```"]);
     assert_eq!(
         unknown_fence,
         refusal(
@@ -165,7 +170,7 @@ fn files_that_cannot_be_read_are_named() {
         (&["run", "-l", "bash", "-c", ":", "--stdin", "missing.txt"], "cannot read `missing.txt`"),
         (&["run", "-l", "bash", "-c", ":", "--config", "missing.toml"], "cannot read the configuration `missing.toml`"),
     ] {
-        let given = answer_without_engine(&belljar(), arguments);
+        let given = answer_without_launcher(&belljar(), arguments);
         assert_eq!(given, Answer::new(125, "", format!("error: {message}\n{no_such_file}")));
     }
 }
@@ -188,7 +193,7 @@ fn a_command_line_that_makes_no_sense_is_refused() {
         (&["frobnicate"], "error: unrecognized subcommand 'frobnicate'"),
         (&[], "Runs code that nobody has vetted"),
     ] {
-        let given = answer_without_engine(&belljar(), arguments);
+        let given = answer_without_launcher(&belljar(), arguments);
         assert_eq!((given.code, given.text()), (Some(125), ""), "{arguments:?}");
         assert!(given.stderr.starts_with(message), "{arguments:?}: {given:?}");
     }
