@@ -45,7 +45,7 @@ pub(crate) struct RunArguments {
     #[arg(value_name = "FILE", required_unless_present = "code", conflicts_with = "code")]
     pub(crate) file: Option<PathBuf>,
     /// The program itself
-    #[arg(short = 'c', long, value_name = "CODE")]
+    #[arg(short = 'c', long, value_name = "CODE", allow_hyphen_values = true)]
     pub(crate) code: Option<String>,
     /// Its language [default: worked out from the code]
     #[arg(short, long, value_name = "LANG")]

@@ -1,6 +1,6 @@
 //! Exit codes and last words.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use runtime::RunError;
@@ -33,13 +33,17 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 
 /// Says what failed and why, on standard error.
 pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
+    if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+        // Whoever read our output has seen enough.
+        return ExitCode::from(READER_GONE);
+    }
     let text = if let Some(refusal) = refusal_in(error) {
         format!("error: {}\n\nhint: {}\n", refusal.message(), refusal.hint())
     } else {
         let causes: Vec<String> = error.chain().skip(1).map(|cause| format!("  caused by: {cause}\n")).collect();
         format!("error: {error}\n{}", causes.concat())
     };
-    std::io::stderr().write_all(text.as_bytes()).ok();
+    io::stderr().write_all(text.as_bytes()).ok();
     ExitCode::from(REFUSED_OR_FAILED)
 }
 

@@ -101,6 +101,8 @@ async fn start() -> anyhow::Result<Runtime> {
 struct Latency {
     plain: Timings,
     belljar: Timings,
+    plain_smallest: Timings,
+    belljar_smallest: Timings,
     bubblewrap: Option<Timings>,
 }
 
@@ -108,16 +110,25 @@ impl Latency {
     fn rows(&self) -> Vec<(&'static str, &Timings)> {
         let mut rows = vec![("fork and exec", &self.plain), ("belljar", &self.belljar)];
         rows.extend(self.bubblewrap.as_ref().map(|timings| ("bubblewrap", timings)));
+        rows.extend([("sh plain", &self.plain_smallest), ("sh in belljar", &self.belljar_smallest)]);
         rows
     }
 }
 
 async fn latency(runtime: &Runtime, rounds: u32) -> anyhow::Result<Latency> {
     let bubblewrap = PathBuf::from("/usr/bin/bwrap").is_file().then(Timings::default);
-    let mut latency = Latency { plain: Timings::default(), belljar: Timings::default(), bubblewrap };
+    let mut latency = Latency {
+        plain: Timings::default(),
+        belljar: Timings::default(),
+        plain_smallest: Timings::default(),
+        belljar_smallest: Timings::default(),
+        bubblewrap,
+    };
     for _ in 0..rounds {
         latency.plain.push(command(&["/usr/bin/python3", "-c", PROGRAM.code])?);
         latency.belljar.push(sandboxed(runtime, PROGRAM).await?);
+        latency.plain_smallest.push(command(&["/bin/sh", "-c", SMALLEST.code])?);
+        latency.belljar_smallest.push(sandboxed(runtime, SMALLEST).await?);
         if let Some(timings) = &mut latency.bubblewrap {
             // What bubblewrap does by itself: no seccomp filter, no Landlock, no limits.
             timings.push(command(BUBBLEWRAP)?);

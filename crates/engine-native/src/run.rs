@@ -262,7 +262,8 @@ impl Streams {
     fn drain(&mut self, live: &mut dyn LiveOutput) {
         let mut buffer = vec![0; 64 << 10];
         for (output, stream) in [(&mut self.stdout, Stream::Stdout), (&mut self.stderr, Stream::Stderr)] {
-            while let Some(Ok(count)) = output.pipe.as_ref().map(|pipe| pipe.try_read(&mut buffer)) {
+            // Straight from the pipe: tokio's own `try_read` gives nothing until its reactor has heard of the bytes.
+            while let Some(Ok(count)) = output.pipe.as_ref().map(|pipe| rustix::io::read(pipe, &mut buffer[..])) {
                 output.took(count, &buffer, stream, live);
             }
         }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
+use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::process::{
     DumpableBehavior, Signal, set_child_subreaper, set_dumpable_behavior, set_parent_process_death_signal,
 };
@@ -22,7 +23,7 @@ use crate::spec::{Layer, Proc, Spec, Walls};
 use crate::supervisor::Supervisor;
 use crate::sys::{self, Groups};
 use crate::watchdog::{Processes, Watch, Watchdog};
-use crate::wire::{self, Ask, Go, Report};
+use crate::wire::{self, Ask, Go, Namespaces, Report};
 
 /// What it gets from the launcher that it was cloned from.
 pub(crate) struct Inheritance<'a> {
@@ -32,6 +33,7 @@ pub(crate) struct Inheritance<'a> {
     pub(crate) filters: &'a Filters,
     pub(crate) memory: MemoryHolder,
     pub(crate) identity: Identity,
+    pub(crate) namespaces: Namespaces,
 }
 
 /// Whom the guest is outside.
@@ -45,9 +47,12 @@ pub(crate) enum Identity {
 
 /// Waits for a run and supervises it. Never returns: what comes after is the launcher's code.
 pub(crate) fn main(inheritance: &Inheritance<'_>) -> ! {
+    // What needs no run to be done is done while there is none.
+    let prepared = prepare_namespaces(inheritance.namespaces);
     let Some((packed, streams, report)) = wait_for_run(inheritance) else { sys::exit_now(0) };
     let to_server = report.try_clone();
-    let code = match prepare_and_supervise(inheritance, packed, streams, report) {
+    let result = prepared.and_then(|()| build_and_supervise(inheritance, packed, streams, report));
+    let code = match result {
         Ok(()) => 0,
         Err(failure) => {
             // Nobody to tell when this fails; the server sees the end of its reports.
@@ -56,6 +61,19 @@ pub(crate) fn main(inheritance: &Inheritance<'_>) -> ! {
         }
     };
     sys::exit_now(code)
+}
+
+/// Settles into new namespaces: nothing mounted here may propagate to the host, the loopback interface is up, the host name is ours.
+fn prepare_namespaces(namespaces: Namespaces) -> Result<(), Failure> {
+    if namespaces == Namespaces::None {
+        return Ok(());
+    }
+    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).at(Step::PrivateMounts)?;
+    rustix::system::sethostname(crate::HOSTNAME.as_bytes()).at_path(Step::PrivateMounts, "host name")?;
+    match namespaces {
+        Namespaces::All | Namespaces::AllButPid => sys::loopback_up().at(Step::Loopback),
+        Namespaces::AllButNetwork | Namespaces::AllButPidAndNetwork | Namespaces::None => Ok(()),
+    }
 }
 
 /// The run that this process is for; `None` when the launcher is gone.
@@ -67,7 +85,7 @@ fn wait_for_run(inheritance: &Inheritance<'_>) -> Option<(OwnedFd, Streams, Owne
     Some((packed, Streams { stdin, stdout, stderr }, report))
 }
 
-fn prepare_and_supervise(
+fn build_and_supervise(
     inheritance: &Inheritance<'_>,
     packed: OwnedFd,
     streams: Streams,
@@ -105,10 +123,6 @@ impl Run<'_> {
         // Out of memory, the kernel takes this run before the server. Processes inherit it; where it is refused, it is the host's choice.
         fs::write("/proc/self/oom_score_adj", "1000").ok();
         let workspace = root::build(self.spec, proc, groups, &self.contents)?;
-        if self.spec.has(Layer::NetworkNamespace) {
-            sys::loopback_up().at(Step::Loopback)?;
-        }
-        rustix::system::sethostname(crate::HOSTNAME.as_bytes()).at_path(Step::SealRoot, "host name")?;
         if self.spec.has(Layer::NonDumpableInit) {
             // This process is a copy of the launcher; a guest with the same user id could otherwise read its memory.
             set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Step::Supervise)?;

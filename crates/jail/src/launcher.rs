@@ -244,6 +244,7 @@ impl Launcher {
                     filters: &self.filters,
                     memory,
                     identity: if self.identities.are_own() { Identity::Own(user) } else { Identity::Same },
+                    namespaces,
                 })
             }
             Err(failure) => {

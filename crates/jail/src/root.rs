@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_bind, mount_change,
-    move_mount, open_tree, unmount,
+    MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_bind, move_mount, open_tree, unmount,
 };
 
 use crate::contents::Contents;
@@ -45,9 +44,6 @@ pub(crate) fn rules(spec: &Spec) -> Vec<Rule> {
 /// Builds the root, makes it this process's, and takes on the guest's identity. Returns the workspace, so that the server can read what
 /// the run leaves there.
 pub(crate) fn build(spec: &Spec, proc: Proc, groups: Groups, contents: &Contents) -> Result<OwnedFd, Failure> {
-    // Nothing mounted here may propagate to the host.
-    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).at(Step::PrivateMounts)?;
-
     // Sources first, with the server's own user id: paths below a private home open, and what is opened here cannot be swapped for
     // something else before it is placed.
     let view = open_sources(spec.view.paths.iter().map(PathBuf::as_path))?;
@@ -192,7 +188,7 @@ fn make_devices(devices: &[Source<'_>]) -> Result<(), Failure> {
 fn mount_scratch(spec: &Spec) -> io::Result<()> {
     fs::create_dir("scratch")?;
     // The directories made here, and the file system's own root, are not the guest's to pay for.
-    let inodes = u64::from(spec.limits.files) + 8;
+    let inodes = u64::from(spec.limits.files) + 7;
     let options = CString::new(format!("size={},nr_inodes={inodes},mode=755", spec.limits.disk))?;
     mount("tmpfs", "scratch", "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options.as_c_str()))?;
     for (index, place) in WRITABLE.iter().enumerate() {

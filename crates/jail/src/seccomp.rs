@@ -74,7 +74,7 @@ fn build(profile: Profile) -> Result<BpfProgram, seccompiler::BackendError> {
     rules.insert(SYS_ioctl, vec![rule([differs(1, TIOCSTI)?, differs(1, TIOCLINUX)?, differs(1, TIOCSETD)?])?]);
     // Plain Linux, or a query; never READ_IMPLIES_EXEC or ADDR_NO_RANDOMIZE.
     rules.insert(SYS_personality, vec![rule([equals(0, 0)?])?, rule([equals(0, 0xffff_ffff)?])?]);
-    own_process_only(&mut rules)?;
+    own_processes_only(&mut rules, profile.files)?;
     // Not the kind of watch that tells what the host does with files that a run can see, nor leases on them.
     rules.insert(SYS_fcntl, vec![rule([differs(1, F_NOTIFY)?, differs(1, F_SETLEASE)?])?]);
     match profile.files {
@@ -111,19 +111,27 @@ fn build(profile: Profile) -> Result<BpfProgram, seccompiler::BackendError> {
     SeccompFilter::new(rules, SeccompAction::Errno(ENOSYS.unsigned_abs()), SeccompAction::Allow, ARCH)?.try_into()
 }
 
-/// Calls that change limits or scheduling, for the caller alone. They take any process of the same user: the run's own supervisor, which
-/// a guest could starve or have killed, and without a pid namespace everything that the user runs.
-fn own_process_only(rules: &mut BTreeMap<i64, Vec<SeccompRule>>) -> Result<(), seccompiler::BackendError> {
+/// Calls that change limits or scheduling of any process of the same user, kept off the run's own supervisor, which a guest could starve
+/// or have killed, and without a pid namespace off everything but the caller.
+fn own_processes_only(
+    rules: &mut BTreeMap<i64, Vec<SeccompRule>>,
+    files: Files,
+) -> Result<(), seccompiler::BackendError> {
+    let allowed = |argument: u8| match files {
+        // The supervisor is pid 1. Threads of the guest's own have other numbers, and runtimes set those by number.
+        Files::Own => differs(argument, 1),
+        Files::Hosts => equals(argument, 0),
+    };
     // RLIMIT_CORE is 1, which keeps the kernel from piping a core dump to the host's handler; 0 would not, so it stays out of reach.
     let core = u64::from(RLIMIT_CORE);
     rules.insert(SYS_setrlimit, vec![rule([differs(0, core)?])?]);
     let reads_only = wide_equals(2, 0)?;
-    rules.insert(SYS_prlimit64, vec![rule([equals(0, 0)?, differs(1, core)?])?, rule([equals(0, 0)?, reads_only])?]);
+    rules.insert(SYS_prlimit64, vec![rule([allowed(0)?, differs(1, core)?])?, rule([allowed(0)?, reads_only])?]);
     for call in [SYS_sched_setaffinity, SYS_sched_setattr, SYS_sched_setparam, SYS_sched_setscheduler] {
-        rules.insert(call, vec![rule([equals(0, 0)?])?]);
+        rules.insert(call, vec![rule([allowed(0)?])?]);
     }
-    // Itself or its process group; "user" would be every process of that user.
-    let of = |which: u64| rule([equals(0, which)?, equals(1, 0)?]);
+    // Processes and process groups; "user" would be every process of that user.
+    let of = |which: u64| rule([equals(0, which)?, allowed(1)?]);
     rules.insert(SYS_setpriority, vec![of(u64::from(PRIO_PROCESS))?, of(u64::from(PRIO_PGRP))?]);
     Ok(())
 }

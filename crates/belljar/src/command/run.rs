@@ -11,8 +11,8 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use sandbox::{
-    Collect, EngineChoice, EngineId, InputFile, LimitsRequest, LiveOutput, Outcome, OutputFile, Policy, Refusal,
-    Request, Status, Stream, signal_name,
+    Collect, EngineChoice, EngineId, InputFile, LimitsRequest, LiveOutput, Outcome, OutputFile, Refusal, Request,
+    Status, Stream, signal_name,
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
@@ -70,7 +70,7 @@ fn end_on_signals() -> io::Result<()> {
 fn request(arguments: RunArguments, collect: Collect) -> anyhow::Result<Request> {
     let (code, file_name) = program(arguments.code, arguments.file.as_deref())?;
     let stdin = match arguments.stdin.as_deref() {
-        Some(path) => read_input(path, Policy::MAX_STDIN.get())?,
+        Some(path) => read_input(path)?,
         None => Vec::new(),
     };
     let env = arguments.env.iter().map(|variable| environment_variable(variable)).collect::<Result<_, _>>()?;
@@ -106,20 +106,23 @@ fn program(code: Option<String>, file: Option<&Path>) -> anyhow::Result<(Vec<u8>
         (Some(code), _) => Ok((code.into_bytes(), None)),
         (None, Some(path)) => {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-            Ok((read_input(path, Policy::MAX_CODE.get())?, name))
+            Ok((read_input(path)?, name))
         }
         (None, None) => Ok((Vec::new(), None)),
     }
 }
 
-/// A file, or our own standard input for `-`. Reads one byte past `limit` and no further: enough to be refused for its size.
-fn read_input(path: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
+/// The most that is read of anything. Above every limit on what may be sent, so that a refusal names the true size.
+const MAX_INPUT: u64 = 1 << 30;
+
+/// A file, or our own standard input for `-`.
+fn read_input(path: &Path) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if path == Path::new("-") {
-        io::stdin().take(limit + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
+        io::stdin().take(MAX_INPUT).read_to_end(&mut bytes).context("cannot read standard input")?;
     } else {
         let file = std::fs::File::open(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-        file.take(limit + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read `{}`", path.display()))?;
+        file.take(MAX_INPUT).read_to_end(&mut bytes).with_context(|| format!("cannot read `{}`", path.display()))?;
     }
     Ok(bytes)
 }
@@ -145,7 +148,7 @@ fn input_file(argument: &OsStr) -> anyhow::Result<InputFile> {
         let message = format!("`{shown}` cannot be a file of the workspace: {error}");
         return Err(Refusal::new("files", message, "give it a relative name: `--file NAME=PATH`").into());
     }
-    Ok(InputFile { path: name.to_owned(), contents: read_input(path, sandbox::Limits::CEILING.disk.get())? })
+    Ok(InputFile { path: name.to_owned(), contents: read_input(path)? })
 }
 
 /// Passes output through as it comes. With `--json` it is part of the result instead.

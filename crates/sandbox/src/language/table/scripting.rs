@@ -463,7 +463,8 @@ const GAWK: Toolchain = Toolchain {
     program: "gawk",
     also: &["stdbuf"],
     package: Package::Debian("gawk"),
-    run: &["stdbuf", "-oL", "{program}", "-f", "{source}"],
+    // `--`: what follows is the caller's.
+    run: &["stdbuf", "-oL", "{program}", "-f", "{source}", "--"],
     ..INTERPRETER
 };
 
@@ -480,7 +481,7 @@ pub(super) const AWK: Language = Language {
         Toolchain {
             program: "mawk",
             package: Package::Debian("mawk"),
-            run: &["stdbuf", "-oL", "{program}", "-W", "interactive", "-f", "{source}"],
+            run: &["stdbuf", "-oL", "{program}", "-W", "interactive", "-f", "{source}", "--"],
             version: &["-W", "version"],
             ..GAWK
         },
