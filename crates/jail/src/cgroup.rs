@@ -127,10 +127,11 @@ impl RunGroup {
         }
     }
 
-    /// Puts a process into a group that cannot be cloned into.
-    pub(crate) fn join(&self, pid: i32) -> io::Result<()> {
+    /// Puts the calling process into a group that could not be cloned into. Waits for an RCU grace period: milliseconds.
+    pub(crate) fn join(&self) -> io::Result<()> {
         match self {
-            Self::Memory { path } => set(path, "cgroup.procs", u64::from(pid.unsigned_abs())),
+            // 0 is the writer, whatever its number is in its pid namespace.
+            Self::Memory { path } => set(path, "cgroup.procs", 0),
             Self::Unified { .. } | Self::None => Ok(()),
         }
     }

@@ -12,6 +12,7 @@ use rustix::process::{
     DumpableBehavior, Signal, set_child_subreaper, set_dumpable_behavior, set_parent_process_death_signal,
 };
 
+use crate::cgroup::RunGroup;
 use crate::contents::{self, Contents};
 use crate::failure::{At as _, Failure, Step};
 use crate::guest::{self, Lockdown, MemoryHolder, Streams};
@@ -34,6 +35,7 @@ pub(crate) struct Inheritance<'a> {
     pub(crate) memory: MemoryHolder,
     pub(crate) identity: Identity,
     pub(crate) namespaces: Namespaces,
+    pub(crate) group: &'a RunGroup,
 }
 
 /// Whom the guest is outside.
@@ -48,7 +50,8 @@ pub(crate) enum Identity {
 /// Waits for a run and supervises it. Never returns: what comes after is the launcher's code.
 pub(crate) fn main(inheritance: &Inheritance<'_>) -> ! {
     // What needs no run to be done is done while there is none.
-    let prepared = prepare_namespaces(inheritance.namespaces);
+    let prepared =
+        inheritance.group.join().at(Step::JoinCgroup).and_then(|()| prepare_namespaces(inheritance.namespaces));
     let Some((packed, streams, report)) = wait_for_run(inheritance) else { sys::exit_now(0) };
     let to_server = report.try_clone();
     let result = prepared.and_then(|()| build_and_supervise(inheritance, packed, streams, report));

@@ -219,7 +219,7 @@ impl Launcher {
         }
     }
 
-    /// Clones a first process and gives it its place (ids, cgroup) while it waits for its run.
+    /// Clones a first process and maps its ids. It settles into its namespaces and cgroup by itself, and waits for its run.
     fn first_process(&mut self, namespaces: Namespaces) -> Result<Spare, Failure> {
         let (gate_end, gate) = wire::channel().at(Step::Clone)?;
         let group = self.cgroups.make().at(Step::JoinCgroup)?;
@@ -245,6 +245,7 @@ impl Launcher {
                     memory,
                     identity: if self.identities.are_own() { Identity::Own(user) } else { Identity::Same },
                     namespaces,
+                    group: &group,
                 })
             }
             Err(failure) => {
@@ -253,20 +254,14 @@ impl Launcher {
             }
         };
         let spare = Spare { pid, pidfd, user, group, gate };
-        match self.place(&spare, namespaces, group_id) {
+        let mapped = if namespaces == Namespaces::None { Ok(()) } else { self.map_identity(&spare, group_id) };
+        match mapped {
             Ok(()) => Ok(spare),
             Err(failure) => {
                 self.discard(&spare);
                 Err(failure)
             }
         }
-    }
-
-    fn place(&self, spare: &Spare, namespaces: Namespaces, group_id: u32) -> Result<(), Failure> {
-        if namespaces != Namespaces::None {
-            self.map_identity(spare, group_id)?;
-        }
-        spare.group.join(spare.pid).at(Step::JoinCgroup)
     }
 
     /// The child sees itself as one unprivileged user; outside that is `spare.user`, never root.
