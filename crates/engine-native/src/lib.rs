@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use jail::{Layer, View};
 use sandbox::{
-    BoxFuture, Engine, EngineError, EngineId, Evidence, Isolation, Language, Level, LiveOutput, Outcome, Package, Plan,
-    Refusal, Requirement, RuntimeInfo, Sandbox, Step, diagnose,
+    BoxFuture, Engine, EngineError, EngineId, Evidence, Language, Level, LiveOutput, Outcome, Package, Plan, Refusal,
+    Requirement, RuntimeInfo, Sandbox, Step, diagnose,
 };
 use tokio::sync::OnceCell;
 
@@ -110,10 +110,6 @@ impl NativeEngine {
 impl Engine for NativeEngine {
     fn id(&self) -> EngineId {
         EngineId::Native
-    }
-
-    fn isolation(&self) -> &Isolation {
-        &self.shared.report.isolation
     }
 
     fn serves(&self, language: &'static Language) -> Result<(), Refusal> {

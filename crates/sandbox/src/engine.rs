@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
 
-use crate::{EngineId, Isolation, Language, Outcome, Plan, Refusal};
+use crate::{EngineId, Language, Outcome, Plan, Refusal};
 
 /// A future that can be stored and sent between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -13,9 +13,6 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Engine: Send + Sync + fmt::Debug {
     /// Which one it is.
     fn id(&self) -> EngineId;
-
-    /// The walls that it puts around every run, as probed on this host.
-    fn isolation(&self) -> &Isolation;
 
     /// Whether it can serve this language on this host; the refusal says what is missing and where to get it.
     fn serves(&self, language: &'static Language) -> Result<(), Refusal>;
