@@ -66,8 +66,12 @@ impl Launcher {
         let packed = contents::pack(spec, contents)?;
         let (ours, theirs) = wire::channel()?;
         rustix::fs::fcntl_setfl(&ours, rustix::fs::OFlags::NONBLOCK)?;
-        let order =
-            Order { namespaces: namespaces(spec), memory: spec.limits.memory, processes: spec.limits.processes };
+        let order = Order {
+            namespaces: namespaces(spec),
+            blueprint: spec.blueprint(),
+            memory: spec.limits.memory,
+            processes: spec.limits.processes,
+        };
         let descriptors = [&packed, &stdio.stdin, &stdio.stdout, &stdio.stderr, &theirs].map(|fd| fd.as_fd());
         wire::send(&self.socket, &order, &descriptors)?;
         let supervision = match spec.walls {

@@ -20,7 +20,7 @@ use crate::landlock::{Grant, Rule, rule};
 use crate::launcher::Filters;
 use crate::root;
 use crate::scratch::Scratch;
-use crate::spec::{Layer, Proc, Spec, Walls};
+use crate::spec::{Blueprint, Layer, Spec, Walls};
 use crate::supervisor::Supervisor;
 use crate::sys::{self, Groups};
 use crate::watchdog::{Processes, Watch, Watchdog};
@@ -35,6 +35,8 @@ pub(crate) struct Inheritance<'a> {
     pub(crate) memory: MemoryHolder,
     pub(crate) identity: Identity,
     pub(crate) namespaces: Namespaces,
+    /// What the root of its run will most likely be made of.
+    pub(crate) blueprint: Option<Blueprint>,
     pub(crate) group: &'a RunGroup,
 }
 
@@ -50,11 +52,10 @@ pub(crate) enum Identity {
 /// Waits for a run and supervises it. Never returns: what comes after is the launcher's code.
 pub(crate) fn main(inheritance: &Inheritance<'_>) -> ! {
     // What needs no run to be done is done while there is none.
-    let prepared =
-        inheritance.group.join().at(Step::JoinCgroup).and_then(|()| prepare_namespaces(inheritance.namespaces));
+    let prepared = prepare(inheritance);
     let Some((packed, streams, report)) = wait_for_run(inheritance) else { sys::exit_now(0) };
     let to_server = report.try_clone();
-    let result = prepared.and_then(|()| build_and_supervise(inheritance, packed, streams, report));
+    let result = prepared.and_then(|processes| build_and_supervise(inheritance, packed, streams, report, processes));
     let code = match result {
         Ok(()) => 0,
         Err(failure) => {
@@ -64,6 +65,33 @@ pub(crate) fn main(inheritance: &Inheritance<'_>) -> ! {
         }
     };
     sys::exit_now(code)
+}
+
+/// Everything up to where a run is needed to go on. Returns where its processes will be looked up.
+fn prepare(inheritance: &Inheritance<'_>) -> Result<Processes, Failure> {
+    // Being cloned from the launcher, this process holds its descriptors: other runs' report sockets, the far end of the leash.
+    sys::close_all_but(&[&inheritance.gate, inheritance.leash].map(AsRawFd::as_raw_fd)).at(Step::Supervise)?;
+    inheritance.group.join().at(Step::JoinCgroup)?;
+    prepare_namespaces(inheritance.namespaces)?;
+    // Opened before the root changes: what a run's processes use is looked up here, also where the run itself has no /proc.
+    let processes = Processes::open().at_path(Step::Supervise, "/proc")?;
+    if let Some(blueprint) = &inheritance.blueprint {
+        match wire::receive::<Go>(&inheritance.gate) {
+            Ok(Some((Go::Ahead, _))) => raise_root(blueprint, inheritance.identity)?,
+            _ => return Err(Failure::new(Step::Receive, "the launcher is gone", libc::ECHILD)),
+        }
+    }
+    Ok(processes)
+}
+
+fn raise_root(blueprint: &Blueprint, identity: Identity) -> Result<(), Failure> {
+    let groups = match identity {
+        Identity::Own(_) => Groups::Clear,
+        Identity::Same => Groups::Keep,
+    };
+    // Out of memory, the kernel takes this run before the server. Processes inherit it; where it is refused, it is the host's choice.
+    fs::write("/proc/self/oom_score_adj", "1000").ok();
+    root::raise(blueprint, groups)
 }
 
 /// Settles into new namespaces: nothing mounted here may propagate to the host, the loopback interface is up, the host name is ours.
@@ -81,8 +109,6 @@ fn prepare_namespaces(namespaces: Namespaces) -> Result<(), Failure> {
 
 /// The run that this process is for; `None` when the launcher is gone.
 fn wait_for_run(inheritance: &Inheritance<'_>) -> Option<(OwnedFd, Streams, OwnedFd)> {
-    // Being cloned from the launcher, this process holds its descriptors: other runs' report sockets, the far end of the leash.
-    sys::close_all_but(&[&inheritance.gate, inheritance.leash].map(AsRawFd::as_raw_fd)).ok()?;
     let (_, descriptors) = wire::receive::<Go>(&inheritance.gate).ok()??;
     let [packed, stdin, stdout, stderr, report] = <[OwnedFd; 5]>::try_from(descriptors).ok()?;
     Some((packed, Streams { stdin, stdout, stderr }, report))
@@ -93,15 +119,25 @@ fn build_and_supervise(
     packed: OwnedFd,
     streams: Streams,
     report: OwnedFd,
+    processes: Processes,
 ) -> Result<(), Failure> {
     let Inheritance { leash, filters, memory, identity, .. } = *inheritance;
     let (spec, contents) = contents::unpack(packed)?;
     let leash = leash.try_clone().at(Step::Supervise)?;
-    // Opened before the root changes: what a run's processes use is looked up here, also where the run itself has no /proc.
-    let processes = Processes::open().at_path(Step::Supervise, "/proc")?;
+    let blueprint = spec.blueprint();
+    match &inheritance.blueprint {
+        None => {
+            if let Some(blueprint) = &blueprint {
+                raise_root(blueprint, identity)?;
+            }
+        }
+        // The launcher chose this process for its root; what is mounted and what Landlock grants must be the same.
+        raised if *raised == blueprint => {}
+        Some(_) => return Err(Failure::new(Step::Receive, "another run's root", libc::EINVAL)),
+    }
     let run = Run { spec: &spec, contents, streams, report, leash, memory, identity, processes };
     match &spec.walls {
-        Walls::Namespaces { proc } => run.in_namespaces(*proc, filters),
+        Walls::Namespaces { .. } => run.in_namespaces(filters),
         Walls::Landlock { scratch } => run.on_host(scratch, filters),
     }
 }
@@ -118,14 +154,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn in_namespaces(self, proc: Proc, filters: &Filters) -> Result<(), Failure> {
-        let groups = match self.identity {
-            Identity::Own(_) => Groups::Clear,
-            Identity::Same => Groups::Keep,
-        };
-        // Out of memory, the kernel takes this run before the server. Processes inherit it; where it is refused, it is the host's choice.
-        fs::write("/proc/self/oom_score_adj", "1000").ok();
-        let workspace = root::build(self.spec, proc, groups, &self.contents)?;
+    fn in_namespaces(self, filters: &Filters) -> Result<(), Failure> {
+        let workspace = root::furnish(self.spec, &self.contents)?;
         if self.spec.has(Layer::NonDumpableInit) {
             // This process is a copy of the launcher; a guest with the same user id could otherwise read its memory.
             set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Step::Supervise)?;

@@ -14,6 +14,7 @@ use crate::first::{self, Identity, Inheritance};
 use crate::guest::MemoryHolder;
 use crate::identity::Identities;
 use crate::seccomp::{self, Files, Memfd, Profile, Sockets};
+use crate::spec::{Blueprint, Purpose};
 use crate::sys::{self, Cloned};
 use crate::watchdog::Processes;
 use crate::wire::{self, Ended, Go, Namespaces, Order, Report};
@@ -69,15 +70,19 @@ struct Launcher {
     identities: Identities,
     filters: Filters,
     runs: Vec<Run>,
-    /// First processes that wait for a run, so that making them is not part of one. Empty where they cannot be made.
+    /// First processes that wait for a run, so that making them is not part of one.
     spares: Vec<Spare>,
-    spares_wanted: usize,
+    /// Whether they can be made here.
+    makes_spares: bool,
+    /// What the root of the next run will most likely be made of: that of the last one.
+    expected: Option<Blueprint>,
     /// Every first process holds the other end of this pipe, and notices when nobody holds this one any more.
     leash: Option<OwnedFd>,
     leash_end: OwnedFd,
 }
 
-/// How many first processes wait. Two: one for the next run, one for the run that comes while its successor is being made.
+/// How many first processes wait in a root like the last run's. Two: one for the next run, one for the run that comes while its successor
+/// is being made. One more waits without a root, for a run that needs another.
 const SPARES: usize = 2;
 
 /// The compiled filters: one for each kind of walls, given how this host holds memory.
@@ -93,6 +98,8 @@ struct Spare {
     user: u32,
     group: RunGroup,
     gate: OwnedFd,
+    /// What the root that it has is made of.
+    blueprint: Option<Blueprint>,
 }
 
 struct Run {
@@ -123,7 +130,8 @@ impl Launcher {
             },
             runs: Vec::new(),
             spares: Vec::new(),
-            spares_wanted: SPARES,
+            makes_spares: true,
+            expected: None,
             leash: Some(leash),
             leash_end,
         })
@@ -131,14 +139,16 @@ impl Launcher {
 
     fn serve(&mut self) -> Result<(), LauncherError> {
         loop {
-            let wants_spare = self.spares.len() < self.spares_wanted;
+            let wanted = self.wanted_spare();
             let mut events = vec![PollFd::new(&self.server, PollFlags::IN)];
             events.extend(self.runs.iter().map(|run| PollFd::new(&run.pidfd, PollFlags::IN)));
             let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-            match poll(&mut events, wants_spare.then_some(&at_once)) {
+            match poll(&mut events, wanted.is_some().then_some(&at_once)) {
                 // Nothing else to do.
                 Ok(0) => {
-                    self.make_spare();
+                    if let Some(blueprint) = wanted {
+                        self.make_spare(blueprint);
+                    }
                     continue;
                 }
                 Ok(_) => {}
@@ -171,11 +181,51 @@ impl Launcher {
         }
     }
 
+    /// What the next spare should have as its root; `None` when there are enough.
+    fn wanted_spare(&self) -> Option<Option<Blueprint>> {
+        let waiting =
+            |blueprint: &Option<Blueprint>| self.spares.iter().filter(|spare| spare.blueprint == *blueprint).count();
+        if !self.makes_spares {
+            None
+        } else if self.expected.is_some() && waiting(&self.expected) < SPARES {
+            Some(self.expected.clone())
+        } else {
+            (waiting(&None) == 0).then_some(None)
+        }
+    }
+
     /// Makes a first process ahead of its run. Where that fails, runs make their own and report why.
-    fn make_spare(&mut self) {
-        match self.first_process(Namespaces::All) {
+    fn make_spare(&mut self, blueprint: Option<Blueprint>) {
+        match self.first_process(Namespaces::All, blueprint) {
             Ok(spare) => self.spares.push(spare),
-            Err(_) => self.spares_wanted = 0,
+            Err(_) => self.makes_spares = false,
+        }
+    }
+
+    /// A spare that has the root that is needed, or none yet.
+    fn take_spare(&mut self, order: &Order) -> Option<Spare> {
+        if order.namespaces != Namespaces::All {
+            return None;
+        }
+        let position = |wanted: &Option<Blueprint>| self.spares.iter().position(|spare| spare.blueprint == *wanted);
+        let index = position(&order.blueprint).or_else(|| position(&None))?;
+        Some(self.spares.swap_remove(index))
+    }
+
+    /// Prepares for more runs like this one. Spares for another kind would wait for nothing.
+    fn expect_more_like(&mut self, order: Order) {
+        let Some(blueprint) = order.blueprint.filter(|_| order.namespaces == Namespaces::All) else { return };
+        let expected = Some(Blueprint { purpose: Purpose::Run, ..blueprint });
+        if self.expected == expected {
+            return;
+        }
+        self.expected = expected;
+        let (kept, stale) = std::mem::take(&mut self.spares)
+            .into_iter()
+            .partition(|spare| spare.blueprint.is_none() || spare.blueprint == self.expected);
+        self.spares = kept;
+        for spare in Vec::from_iter(stale) {
+            self.discard(&spare);
         }
     }
 
@@ -183,8 +233,11 @@ impl Launcher {
         let Ok(descriptors) = <[OwnedFd; 5]>::try_from(descriptors) else {
             return;
         };
-        match self.begin(order, &descriptors) {
-            Ok(run) => self.runs.push(run),
+        match self.begin(&order, &descriptors) {
+            Ok(run) => {
+                self.runs.push(run);
+                self.expect_more_like(order);
+            }
             // When the server does not hear this, it is gone, and we are about to be.
             Err(failure) => {
                 let [.., report] = &descriptors;
@@ -194,12 +247,11 @@ impl Launcher {
     }
 
     /// Gives the run to a first process that waits, or to a new one.
-    fn begin(&mut self, order: Order, descriptors: &[OwnedFd; 5]) -> Result<Run, Failure> {
+    fn begin(&mut self, order: &Order, descriptors: &[OwnedFd; 5]) -> Result<Run, Failure> {
         let [.., report] = descriptors;
-        let spare = if order.namespaces == Namespaces::All { self.spares.pop() } else { None };
-        let first = match spare {
+        let first = match self.take_spare(order) {
             Some(spare) => spare,
-            None => self.first_process(order.namespaces)?,
+            None => self.first_process(order.namespaces, None)?,
         };
         let hand_over = |first: &Spare, holders| -> Result<OwnedFd, Failure> {
             first.group.limit(order.memory, order.processes).at(Step::JoinCgroup)?;
@@ -220,7 +272,7 @@ impl Launcher {
     }
 
     /// Clones a first process and maps its ids. It settles into its namespaces and cgroup by itself, and waits for its run.
-    fn first_process(&mut self, namespaces: Namespaces) -> Result<Spare, Failure> {
+    fn first_process(&mut self, namespaces: Namespaces, blueprint: Option<Blueprint>) -> Result<Spare, Failure> {
         let (gate_end, gate) = wire::channel().at(Step::Clone)?;
         let group = self.cgroups.make().at(Step::JoinCgroup)?;
         let out_of_ids = || Failure::new(Step::MapIdentity, "all user ids are in use", libc::EAGAIN);
@@ -245,6 +297,7 @@ impl Launcher {
                     memory,
                     identity: if self.identities.are_own() { Identity::Own(user) } else { Identity::Same },
                     namespaces,
+                    blueprint,
                     group: &group,
                 })
             }
@@ -253,9 +306,13 @@ impl Launcher {
                 return Err(failure);
             }
         };
-        let spare = Spare { pid, pidfd, user, group, gate };
+        let spare = Spare { pid, pidfd, user, group, gate, blueprint };
         let mapped = if namespaces == Namespaces::None { Ok(()) } else { self.map_identity(&spare, group_id) };
-        match mapped {
+        let told = mapped.and_then(|()| match spare.blueprint {
+            Some(_) => wire::send(&spare.gate, &Go::Ahead, &[]).at(Step::MapIdentity),
+            None => Ok(()),
+        });
+        match told {
             Ok(()) => Ok(spare),
             Err(failure) => {
                 self.discard(&spare);

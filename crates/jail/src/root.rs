@@ -12,14 +12,15 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::{
-    MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_bind, move_mount, open_tree, unmount,
+    MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_bind, mount_remount, move_mount, open_tree,
+    unmount,
 };
 
 use crate::contents::Contents;
 use crate::failure::{At as _, Failure, Step};
 use crate::landlock::{Grant, Rule, rule};
 use crate::probe;
-use crate::spec::{BUILD, GUEST_ID, Layer, Places, Proc, Purpose, Spec, WORKSPACE};
+use crate::spec::{BUILD, Blueprint, GUEST_ID, PidScope, Proc, Purpose, Spec, WORKSPACE};
 use crate::sys::{self, Groups, MountAccess};
 
 /// The device nodes a guest gets.
@@ -31,7 +32,7 @@ const WRITABLE: &[&str] = &["/tmp", "/var/tmp", "/dev/shm", WORKSPACE];
 /// A mount point that every host has; the new root is put over it in this mount namespace only. All sources are open before.
 const BUILD_SITE: &str = "/tmp";
 
-/// The Landlock rules that belong to the root that [`build`] makes. From the same lists as its mounts.
+/// The Landlock rules that belong to the root that [`raise`] makes. From the same lists as its mounts.
 pub(crate) fn rules(spec: &Spec) -> Vec<Rule> {
     let read = spec.view.paths.iter().map(|path| rule(path, Grant::Read));
     let devices = DEVICES.iter().map(|device| rule(device, Grant::Device));
@@ -41,15 +42,17 @@ pub(crate) fn rules(spec: &Spec) -> Vec<Rule> {
     own.into_iter().chain(read).chain(devices).chain(writable).collect()
 }
 
-/// Builds the root, makes it this process's, and takes on the guest's identity. Returns the workspace, so that the server can read what
-/// the run leaves there.
-pub(crate) fn build(spec: &Spec, proc: Proc, groups: Groups, contents: &Contents) -> Result<OwnedFd, Failure> {
+/// Builds the root, makes it this process's, and takes on the guest's identity. Nothing in it is of a certain run yet: see [`furnish`].
+pub(crate) fn raise(blueprint: &Blueprint, groups: Groups) -> Result<(), Failure> {
     // Sources first, with the server's own user id: paths below a private home open, and what is opened here cannot be swapped for
     // something else before it is placed.
-    let view = open_sources(spec.view.paths.iter().map(PathBuf::as_path))?;
+    let view = open_sources(blueprint.view.paths.iter().map(PathBuf::as_path))?;
     let devices = open_sources(DEVICES.iter().map(Path::new))?;
     // Only a pid namespace of our own may have a fresh /proc.
-    let host_proc = if spec.has(Layer::PidNamespace) { Vec::new() } else { open_sources([Path::new("/proc")])? };
+    let host_proc = match blueprint.processes {
+        PidScope::Own => Vec::new(),
+        PidScope::Hosts => open_sources([Path::new("/proc")])?,
+    };
 
     // From here on with the guest's id: a tmpfs made by an unmapped user cannot hold files (EOVERFLOW).
     sys::assume_identity(GUEST_ID, GUEST_ID, groups).at(Step::AssumeIdentity)?;
@@ -58,7 +61,7 @@ pub(crate) fn build(spec: &Spec, proc: Proc, groups: Groups, contents: &Contents
     mount("tmpfs", BUILD_SITE, "tmpfs", flags, Some(c"size=1m,nr_inodes=4k,mode=755")).at(Step::MountRoot)?;
     std::env::set_current_dir(BUILD_SITE).at(Step::MountRoot)?;
     write_etc().at(Step::MountRoot)?;
-    for link in &spec.view.links {
+    for link in &blueprint.view.links {
         std::os::unix::fs::symlink(&link.to, link.at.strip_prefix("/").unwrap_or(&link.at))
             .at_path(Step::PlaceEntry, &link.at)?;
     }
@@ -68,12 +71,12 @@ pub(crate) fn build(spec: &Spec, proc: Proc, groups: Groups, contents: &Contents
         place(source, MountAccess::ReadOnly).at_path(Step::PlaceEntry, source.path)?;
     }
 
-    if spec.purpose == Purpose::Probe {
+    if blueprint.purpose == Purpose::Probe {
         fs::write(inside(probe::UNGRANTED), "").at(Step::MountRoot)?;
     }
     make_devices(&devices)?;
     fs::create_dir("proc").at(Step::MountProc)?;
-    if proc == Proc::Fresh {
+    if blueprint.proc == Proc::Fresh {
         if let Some(host_proc) = host_proc.first() {
             place(host_proc, MountAccess::ReadOnly).at_path(Step::MountProc, "/proc")?;
         } else {
@@ -81,15 +84,10 @@ pub(crate) fn build(spec: &Spec, proc: Proc, groups: Groups, contents: &Contents
         }
     }
 
-    mount_scratch(spec).at(Step::MountScratch)?;
+    mount_scratch().at(Step::MountScratch)?;
     for source in below_writable {
         place(source, MountAccess::ReadOnly).at_path(Step::PlaceEntry, source.path)?;
     }
-    let places = Places { workspace: inside(WORKSPACE).into(), build: inside(BUILD).into(), temporary: "tmp".into() };
-    contents.write_into(&places, &spec.files, None)?;
-    let workspace =
-        rustix::fs::open(inside(WORKSPACE), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-            .at(Step::MountScratch)?;
 
     // With both paths the same, the old root ends up below the new one at the same place, where it can be detached without a directory
     // for it.
@@ -97,8 +95,21 @@ pub(crate) fn build(spec: &Spec, proc: Proc, groups: Groups, contents: &Contents
     unmount(".", UnmountFlags::DETACH).at(Step::PivotRoot)?;
     std::env::set_current_dir("/").at(Step::PivotRoot)?;
     sys::make_read_only(c"/").at_path(Step::SealRoot, "/")?;
-    sys::make_read_only(c"/dev").at_path(Step::SealRoot, "/dev")?;
-    Ok(workspace)
+    sys::make_read_only(c"/dev").at_path(Step::SealRoot, "/dev")
+}
+
+/// Makes a root that stands the run's own: its disk limit, its files. Returns the workspace, so that the server can read what the run
+/// leaves there.
+pub(crate) fn furnish(spec: &Spec, contents: &Contents) -> Result<OwnedFd, Failure> {
+    // The directories made with the root, and the file system's own, are not the guest's to pay for.
+    let inodes = u64::from(spec.limits.files) + 7;
+    let options = CString::new(format!("size={},nr_inodes={inodes}", spec.limits.disk))
+        .map_err(|_| Failure::new(Step::MountScratch, "options", libc::EINVAL))?;
+    // One file system behind all writable places, so one of them stands for all.
+    mount_remount(WORKSPACE, SCRATCH_FLAGS, options.as_c_str()).at(Step::MountScratch)?;
+    contents.write_into(&spec.walls.places(), &spec.files, None)?;
+    rustix::fs::open(WORKSPACE, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .at(Step::MountScratch)
 }
 
 fn is_below_writable(path: &Path) -> bool {
@@ -184,13 +195,13 @@ fn make_devices(devices: &[Source<'_>]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One tmpfs for all writable places, so that its size and inode count are the run's disk limit.
-fn mount_scratch(spec: &Spec) -> io::Result<()> {
+const SCRATCH_FLAGS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
+
+/// One tmpfs for all writable places, so that its size and inode count are the run's disk limit. Just large enough for its directories
+/// until [`furnish`] sets that.
+fn mount_scratch() -> io::Result<()> {
     fs::create_dir("scratch")?;
-    // The directories made here, and the file system's own root, are not the guest's to pay for.
-    let inodes = u64::from(spec.limits.files) + 7;
-    let options = CString::new(format!("size={},nr_inodes={inodes},mode=755", spec.limits.disk))?;
-    mount("tmpfs", "scratch", "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options.as_c_str()))?;
+    mount("tmpfs", "scratch", "tmpfs", SCRATCH_FLAGS, Some(c"size=64k,nr_inodes=16,mode=755"))?;
     for (index, place) in WRITABLE.iter().enumerate() {
         let source = format!("scratch/{index}");
         let target = inside(place);

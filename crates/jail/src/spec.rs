@@ -54,6 +54,24 @@ pub enum Walls {
     },
 }
 
+/// What a run's root is made of: the part of a [`Spec`] that many runs have in common, so that a root can be built before its run is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Blueprint {
+    pub(crate) view: View,
+    pub(crate) proc: Proc,
+    pub(crate) processes: PidScope,
+    pub(crate) purpose: Purpose,
+}
+
+/// Whose processes a run is among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum PidScope {
+    /// Its own.
+    Own,
+    /// The host's, in tests that show what a pid namespace is for.
+    Hosts,
+}
+
 /// Where things are, as the guest sees them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
@@ -203,6 +221,19 @@ impl Layer {
 impl Spec {
     pub(crate) fn has(&self, layer: Layer) -> bool {
         !self.without.contains(&layer)
+    }
+
+    /// What its root is made of; `None` where it has the host's.
+    pub(crate) fn blueprint(&self) -> Option<Blueprint> {
+        match self.walls {
+            Walls::Namespaces { proc } => Some(Blueprint {
+                view: self.view.clone(),
+                proc,
+                processes: if self.has(Layer::PidNamespace) { PidScope::Own } else { PidScope::Hosts },
+                purpose: self.purpose,
+            }),
+            Walls::Landlock { .. } => None,
+        }
     }
 
     /// Whether the guest's processes are in a pid namespace whose init ends them all.

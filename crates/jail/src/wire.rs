@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::cgroup::CgroupKind;
 use crate::failure::Failure;
 use crate::probe::Seen;
+use crate::spec::Blueprint;
 
 /// The largest message. Orders and reports are small; a run's spec and contents travel in a memfd.
 const MAX_MESSAGE: usize = 16 * 1024;
@@ -25,11 +26,13 @@ const MAX_MESSAGE: usize = 16 * 1024;
 const MAX_DESCRIPTORS: usize = 5;
 
 /// Starts a run. Beside it: packed spec, stdin, stdout, stderr, report socket.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
     /// Namespaces to make; the spec itself is read by the jail's first process only, so that one run's data is never in the memory that
     /// another run's processes are cloned from.
     pub(crate) namespaces: Namespaces,
+    /// What its root is made of, which has nothing of the caller's in it.
+    pub(crate) blueprint: Option<Blueprint>,
     pub(crate) memory: u64,
     pub(crate) processes: u32,
 }
@@ -136,9 +139,12 @@ pub(crate) enum Ask {
     Release,
 }
 
-/// Starts a first process that is waiting. Beside it: packed spec, stdin, stdout, stderr, report socket.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+/// What the launcher says to a first process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Go {
+    /// Its user id is mapped: it can build its root.
+    Ahead,
+    /// Its run. Beside it: packed spec, stdin, stdout, stderr, report socket.
     Now,
 }
 
