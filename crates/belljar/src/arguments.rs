@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Run(Box<RunArguments>),
     /// Run a sample in every language found on this machine and show the results
     Example(ExampleArguments),
+    /// Set up runtimes of the WebAssembly engine now instead of at first use
+    Setup(SetupArguments),
     /// Show what is enforced here, what is found, and what to do about the rest
     Doctor(DoctorArguments),
 }
@@ -62,6 +64,9 @@ pub(crate) struct RunArguments {
     /// An environment variable (repeatable)
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
+    /// A variable that the program finds set, its value as JSON (repeatable; Python, JavaScript, TypeScript)
+    #[arg(long = "variable", value_name = "NAME=JSON")]
+    pub(crate) variables: Vec<String>,
     /// Wall-clock limit, such as 10s or 500ms
     #[arg(long, value_parser = humantime::parse_duration, value_name = "TIME")]
     pub(crate) timeout: Option<Duration>,
@@ -106,6 +111,22 @@ pub(crate) struct ExampleArguments {
     /// Only these languages
     #[arg(value_name = "LANG")]
     pub(crate) languages: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetupArguments {
+    /// Only these languages or runtimes [default: all]
+    #[arg(value_name = "LANG")]
+    pub(crate) languages: Vec<String>,
+    /// Show what is set up, and set up nothing
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Write what is set up into a file, for machines without registries
+    #[arg(long, value_name = "FILE", conflicts_with = "list")]
+    pub(crate) export: Option<PathBuf>,
+    /// Set up what is in such a file. It becomes part of every run: take it only from somebody you trust
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["list", "export", "languages"])]
+    pub(crate) import: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

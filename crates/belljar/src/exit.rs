@@ -7,7 +7,7 @@ use runtime::RunError;
 use sandbox::{Refusal, Status};
 
 /// belljar refused or failed; the program did not run, or nobody knows how it ended.
-const REFUSED_OR_FAILED: u8 = 125;
+pub(crate) const REFUSED_OR_FAILED: u8 = 125;
 const TIMED_OUT: u8 = 124;
 const KILLED: u8 = 137;
 /// 128 and the signal's number, as shells do.

@@ -2,7 +2,6 @@
 
 mod arguments;
 mod command;
-mod engine;
 mod exit;
 mod report;
 mod settings;
@@ -12,12 +11,15 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::arguments::{Arguments, Command};
-use crate::settings::{Environment, Settings};
+use crate::settings::Environment;
 
 fn main() -> ExitCode {
     // Before anything else: the launcher must have a single thread, and wants nothing of what follows.
     if std::env::args_os().nth(1).is_some_and(|argument| argument == engine_native::LAUNCHER_ARGUMENT) {
         return launcher();
+    }
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == engine_wasm::WORKER_ARGUMENT) {
+        return engine_wasm::worker::main();
     }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -31,13 +33,14 @@ fn main() -> ExitCode {
 
 fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     jail::launcher::raise_descriptor_limit();
-    let settings = Settings::resolve(&arguments.global, &Environment::read())?;
+    let settings = settings::resolve(&arguments.global, &Environment::read())?;
     // Two workers: a guest's output may be written to a slow reader on one while the other keeps time.
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     tokio.block_on(async {
         match arguments.command {
             Command::Run(arguments) => command::run::run(*arguments, &settings).await,
             Command::Example(arguments) => command::example::run(&arguments, &settings).await,
+            Command::Setup(arguments) => command::setup::run(arguments, &settings).await,
             Command::Doctor(arguments) => command::doctor::run(&arguments, &settings).await,
         }
     })

@@ -9,6 +9,11 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
+/// Says something on standard error, which is not the guest's and not the protocol's.
+pub(crate) fn note(text: &str) {
+    io::stderr().write_all(text.as_bytes()).ok();
+}
+
 /// What is going on, on a line of its own that the next call overwrites. For people only: nothing when standard error is no terminal.
 pub(crate) fn progress(what: &str) {
     let mut stderr = io::stderr().lock();

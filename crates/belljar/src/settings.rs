@@ -1,13 +1,16 @@
 //! Flags, then `BELLJAR_*`, then `belljar.toml`, then defaults: resolved once into one plain struct.
 
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use belljar::Settings;
 use engine_native::ToolSearch;
 use sandbox::{Bytes, Limits, Policy, Requirement};
 use serde::Deserialize;
+use setup::Scratch;
 
 use crate::arguments::GlobalArguments;
 
@@ -15,27 +18,25 @@ use crate::arguments::GlobalArguments;
 const BELLJAR_CONFIG: &str = "BELLJAR_CONFIG";
 /// The weakest isolation to accept, `full` or `landlock`. Like `--require`.
 const BELLJAR_REQUIRE: &str = "BELLJAR_REQUIRE";
-
-/// What the rest of the program is told.
-#[derive(Debug, Clone)]
-pub(crate) struct Settings {
-    pub(crate) policy: Policy,
-    pub(crate) require: Requirement,
-    pub(crate) tools: ToolSearch,
-    /// Holds runs' scratch directories on hosts without namespaces.
-    pub(crate) scratch: PathBuf,
-}
+/// The folder for provisioned runtimes; by default `belljar` in the user's cache folder.
+const BELLJAR_CACHE: &str = "BELLJAR_CACHE";
+/// Set to anything: keep what recipes leave behind, for those who work on them.
+const BELLJAR_KEEP_WORK: &str = "BELLJAR_KEEP_WORK";
 
 /// The environment, read once.
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
     config: Option<PathBuf>,
     require: Option<String>,
+    cache: Option<PathBuf>,
+    keep_work: bool,
     path: Vec<PathBuf>,
     home: Option<PathBuf>,
     config_home: Option<PathBuf>,
+    cache_home: Option<PathBuf>,
     runtime_dir: Option<PathBuf>,
     temporary: PathBuf,
+    all: Vec<(OsString, OsString)>,
 }
 
 impl Environment {
@@ -45,11 +46,15 @@ impl Environment {
         Self {
             config: variable(BELLJAR_CONFIG).map(PathBuf::from),
             require: variable(BELLJAR_REQUIRE).map(|value| value.to_string_lossy().into_owned()),
+            cache: variable(BELLJAR_CACHE).map(PathBuf::from),
+            keep_work: variable(BELLJAR_KEEP_WORK).is_some(),
             path: variable("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
             home: variable("HOME").map(PathBuf::from),
             config_home: variable("XDG_CONFIG_HOME").map(PathBuf::from),
+            cache_home: variable("XDG_CACHE_HOME").map(PathBuf::from),
             runtime_dir: variable("XDG_RUNTIME_DIR").map(PathBuf::from),
             temporary: std::env::temp_dir(),
+            all: std::env::vars_os().collect(),
         }
     }
 }
@@ -77,8 +82,7 @@ struct FileLimits {
     output: Option<String>,
 }
 
-impl Settings {
-    pub(crate) fn resolve(arguments: &GlobalArguments, environment: &Environment) -> anyhow::Result<Self> {
+pub(crate) fn resolve(arguments: &GlobalArguments, environment: &Environment) -> anyhow::Result<Settings> {
         let file = match arguments.config.as_ref().or(environment.config.as_ref()) {
             Some(path) => read(path)?,
             None => read_default(environment)?,
@@ -92,13 +96,25 @@ impl Settings {
             ceilings: file.limits.over(Limits::CEILING).context("in `limits` of the configuration")?,
             defaults: file.defaults.over(Limits::DEFAULT).context("in `defaults` of the configuration")?,
         };
-        Ok(Self {
+        Ok(Settings {
             policy,
             require,
             tools: ToolSearch { path: environment.path.clone(), home: environment.home.clone() },
             scratch: scratch(environment),
+            cache: cache(environment)?,
+            recipes: if environment.keep_work { Scratch::Keep } else { Scratch::Clear },
+            environment: environment.all.clone(),
         })
+}
+
+/// Where provisioned runtimes are kept.
+fn cache(environment: &Environment) -> anyhow::Result<PathBuf> {
+    if let Some(cache) = &environment.cache {
+        return Ok(cache.clone());
     }
+    let folder = environment.cache_home.clone().or_else(|| Some(environment.home.as_ref()?.join(".cache")));
+    let folder = folder.with_context(|| format!("neither HOME nor {BELLJAR_CACHE} says where to keep runtimes"))?;
+    Ok(folder.join("belljar"))
 }
 
 fn read_default(environment: &Environment) -> anyhow::Result<File> {
@@ -172,15 +188,15 @@ mod tests {
             .expect("write");
         let mut environment = Environment { config: Some(path), ..Environment::default() };
 
-        let settings = Settings::resolve(&global(), &environment).expect("settings");
+        let settings = resolve(&global(), &environment).expect("settings");
         assert_eq!(settings.require, Requirement::Landlock);
         assert_eq!(settings.policy.ceilings.memory, Bytes::gib(1));
         assert_eq!(settings.policy.defaults.wall, Duration::from_secs(5));
 
         environment.require = Some("full".to_owned());
-        assert_eq!(Settings::resolve(&global(), &environment).expect("settings").require, Requirement::Full);
+        assert_eq!(resolve(&global(), &environment).expect("settings").require, Requirement::Full);
         let flags = GlobalArguments { require: Some(Requirement::Landlock), ..global() };
-        assert_eq!(Settings::resolve(&flags, &environment).expect("settings").require, Requirement::Landlock);
+        assert_eq!(resolve(&flags, &environment).expect("settings").require, Requirement::Landlock);
     }
 
     #[test]
@@ -190,7 +206,7 @@ mod tests {
         for text in ["requires = \"full\"", "[limits]\nmemory = \"lots\"", "require = \"none\""] {
             std::fs::write(&path, text).expect("write");
             let environment = Environment { config: Some(path.clone()), ..Environment::default() };
-            assert!(Settings::resolve(&global(), &environment).is_err(), "{text}");
+            assert!(resolve(&global(), &environment).is_err(), "{text}");
         }
     }
 }

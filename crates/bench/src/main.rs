@@ -2,6 +2,7 @@
 
 mod native;
 mod statistics;
+mod wasm;
 
 use std::process::ExitCode;
 
@@ -17,6 +18,8 @@ struct Arguments {
 enum Suite {
     /// The native engine: what a sandbox adds to fork and exec, how many a second, and whether anything grows
     Native(native::Options),
+    /// The wasm engine: latency, throughput and memory of fresh instances, and what its code costs beside native code
+    Wasm(wasm::Options),
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -25,7 +28,15 @@ fn main() -> anyhow::Result<ExitCode> {
         jail::launcher::run()?;
         return Ok(ExitCode::SUCCESS);
     }
-    let Suite::Native(options) = Arguments::parse().suite;
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == engine_wasm::WORKER_ARGUMENT) {
+        return Ok(engine_wasm::worker::main());
+    }
+    let suite = Arguments::parse().suite;
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    tokio.block_on(native::run(&options))
+    tokio.block_on(async {
+        match suite {
+            Suite::Native(options) => native::run(&options).await,
+            Suite::Wasm(options) => wasm::run(&options).await,
+        }
+    })
 }

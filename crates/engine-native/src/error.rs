@@ -23,6 +23,9 @@ pub enum NativeError {
     /// A step of building the jail failed.
     #[error("the sandbox could not be built")]
     Jail(#[from] jail::Failure),
+    /// The tool has no way to be given variables.
+    #[error("`{0}` cannot be given variables; leave `variables` out, or use another engine")]
+    NoVariables(&'static str),
     /// The tool that served this language at start-up is gone.
     #[error("the tool for {0} is gone")]
     ToolGone(&'static str),

@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 mod collect;
+mod confine;
 mod error;
 mod host;
 mod launcher;
@@ -20,6 +21,7 @@ use sandbox::{
 };
 use tokio::sync::OnceCell;
 
+pub use confine::{Confined, Program};
 pub use error::NativeError;
 pub use host::{FailedAttempt, HostReport, LayerReport};
 pub use launcher::LAUNCHER_ARGUMENT;
@@ -197,10 +199,13 @@ impl Shared {
             status: finished.status,
             stdout: finished.stdout,
             stderr: finished.stderr,
+            value: None,
             error,
+            unsupported: None,
             files: finished.files.found,
             skipped_files: finished.files.skipped,
             engine: EngineId::Native,
+            promoted: None,
             runtime,
             isolation: self.report.isolation.clone(),
             usage: finished.usage,

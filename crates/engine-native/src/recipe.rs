@@ -33,7 +33,14 @@ pub(crate) fn for_plan<'a>(
     run.arguments.extend(plan.args().iter().cloned());
     commands.push(run);
 
-    let support: Vec<(String, String)> = kitchen.support();
+    let mut support: Vec<(String, String)> = kitchen.support();
+    let mut environment = kitchen.environment(plan.env());
+    if !plan.variables().is_empty() {
+        let preset = tool.toolchain.variables.ok_or(NativeError::NoVariables(tool.toolchain.program))?;
+        support.push((preset.file.0.to_owned(), preset.file.1.to_owned()));
+        support.push(("variables.json".to_owned(), variables(plan)));
+        environment.push(format!("{}={}", preset.env.0, kitchen.fill(preset.env.1)));
+    }
     let program = (Place::Workspace, plan.names().source.as_str(), plan.code());
     let given = plan.files().iter().map(|file| (Place::Workspace, file.path.as_str(), file.contents.as_slice()));
     let (mut files, mut contents) = (Vec::new(), Vec::new());
@@ -48,7 +55,7 @@ pub(crate) fn for_plan<'a>(
     let spec = Spec {
         view: view_for(tool, view),
         limits: limits(plan.limits()),
-        environment: kitchen.environment(plan.env()),
+        environment,
         files,
         commands,
         purpose: Purpose::Run,
@@ -56,6 +63,13 @@ pub(crate) fn for_plan<'a>(
         walls,
     };
     Ok(Recipe { spec, contents })
+}
+
+/// One JSON object. Names are identifiers, and values are JSON already.
+fn variables(plan: &Plan) -> String {
+    let members: Vec<String> =
+        plan.variables().iter().map(|variable| format!("\"{}\":{}", variable.name, variable.json)).collect();
+    format!("{{{}}}", members.join(","))
 }
 
 /// The jail that asks `tool` for its version.

@@ -56,6 +56,38 @@ pub(crate) fn install(program: &BpfProgram) -> Result<(), Failure> {
     })
 }
 
+/// Takes everything from the calling process, all of its threads, that a worker does not need once it has started: what it has open and
+/// mapped is what it will ever have. For a process that hosts guests of WebAssembly: no files, no sockets, no programs, no threads, and no
+/// memory that could become code. On top of the filter that it was started with, if it was.
+pub fn seal_worker() -> Result<(), Failure> {
+    let failed = |error: &dyn std::error::Error| Failure::new(Step::Seccomp, error.to_string(), EINVAL);
+    rustix::thread::set_no_new_privs(true).map_err(|error| failed(&error))?;
+    let program = build_worker().map_err(|error| failed(&error))?;
+    seccompiler::apply_filter_all_threads(&program).map_err(|error| failed(&error))
+}
+
+fn build_worker() -> Result<BpfProgram, seccompiler::BackendError> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = WORKER.iter().map(|number| (*number, Vec::new())).collect();
+    let executable = constant(PROT_EXEC);
+    for call in [SYS_mmap, SYS_mprotect] {
+        rules.insert(call, vec![rule([masked(2, executable, 0)?])?]);
+    }
+    rules.insert(SYS_ioctl, vec![rule([equals(1, PAGEMAP_SCAN)?])?]);
+    SeccompFilter::new(rules, SeccompAction::Errno(EPERM.unsigned_abs()), SeccompAction::Allow, ARCH)?.try_into()
+}
+
+/// `_IOWR('f', 16, struct pm_scan_arg)`: which pages of our own memory were written. What resets an instance's memory asks for it.
+const PAGEMAP_SCAN: u64 = 0xc060_6610;
+
+/// What a worker does once it has started: sockets that it has, memory, time, waiting, and its end.
+#[rustfmt::skip]
+const WORKER: &[i64] = &[
+    SYS_brk, SYS_clock_getres, SYS_clock_gettime, SYS_clock_nanosleep, SYS_close, SYS_exit, SYS_exit_group, SYS_fstat, SYS_futex,
+    SYS_getpid, SYS_getrandom, SYS_gettid, SYS_gettimeofday, SYS_lseek, SYS_madvise, SYS_membarrier, SYS_mremap, SYS_munmap, SYS_nanosleep,
+    SYS_pread64, SYS_read, SYS_recvmsg, SYS_restart_syscall, SYS_rseq, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn,
+    SYS_sched_getaffinity, SYS_sched_yield, SYS_sendmsg, SYS_set_robust_list, SYS_sigaltstack, SYS_tgkill, SYS_write,
+];
+
 #[cfg(target_arch = "x86_64")]
 const ARCH: TargetArch = TargetArch::x86_64;
 #[cfg(target_arch = "aarch64")]

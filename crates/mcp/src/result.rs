@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sandbox::{CpuSource, MemorySource, Outcome, OutputFile, Status, signal_name};
+use sandbox::{CpuSource, LastValue, MemorySource, Outcome, OutputFile, Status, signal_name};
 use serde::Serialize;
 
 /// The structured result. Fields are absent rather than null where they do not apply, except the first four.
@@ -17,12 +17,18 @@ pub struct RunResult<'a> {
     stderr: &'a str,
     dropped: Dropped,
     #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_repr: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorDetail<'a>>,
     files: Vec<FileEntry<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     skipped_files: Vec<SkippedEntry<'a>>,
     engine: String,
     runtime: RuntimeEntry<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    promoted: Option<PromotionEntry<'a>>,
     isolation: IsolationEntry<'a>,
     usage: UsageEntry,
 }
@@ -65,6 +71,12 @@ struct RuntimeEntry<'a> {
 }
 
 #[derive(Debug, Serialize)]
+struct PromotionEntry<'a> {
+    from: String,
+    reason: &'a str,
+}
+
+#[derive(Debug, Serialize)]
 struct IsolationEntry<'a> {
     level: String,
     missing: &'a [String],
@@ -90,6 +102,12 @@ impl<'a> From<&'a Outcome> for RunResult<'a> {
             Status::LimitExceeded(limit) => ("limit_exceeded", None, None, Some(limit.to_string())),
             Status::Cancelled => ("cancelled", None, None, None),
         };
+        let (result, result_repr) = match &outcome.value {
+            // The engine parsed it once, so it is JSON.
+            Some(LastValue::Json(text)) => (serde_json::from_str(text).ok(), None),
+            Some(LastValue::Printed(text)) => (None, Some(text.as_str())),
+            None => (None, None),
+        };
         Self {
             status,
             exit_code,
@@ -98,6 +116,8 @@ impl<'a> From<&'a Outcome> for RunResult<'a> {
             stdout: &outcome.stdout.text,
             stderr: &outcome.stderr.text,
             dropped: Dropped { stdout: outcome.stdout.dropped, stderr: outcome.stderr.dropped },
+            result,
+            result_repr,
             error: outcome.error.as_ref().map(|error| ErrorDetail {
                 kind: &error.kind,
                 message: &error.message,
@@ -116,6 +136,10 @@ impl<'a> From<&'a Outcome> for RunResult<'a> {
                 version: &outcome.runtime.version,
                 tool: &outcome.runtime.tool,
             },
+            promoted: outcome
+                .promoted
+                .as_ref()
+                .map(|promotion| PromotionEntry { from: promotion.from.to_string(), reason: &promotion.reason }),
             isolation: IsolationEntry {
                 level: outcome.isolation.level.to_string(),
                 missing: &outcome.isolation.missing,
@@ -129,12 +153,14 @@ impl<'a> From<&'a Outcome> for RunResult<'a> {
                     CpuSource::Cgroup => "cgroup",
                     CpuSource::Rusage => "rusage",
                     CpuSource::Procfs => "procfs",
+                    CpuSource::Thread => "thread",
                 },
                 peak_memory_bytes: outcome.usage.peak_memory,
                 memory_source: match outcome.usage.memory_source {
                     MemorySource::Cgroup => "cgroup",
                     MemorySource::Rusage => "rusage",
                     MemorySource::Procfs => "procfs",
+                    MemorySource::Linear => "linear",
                 },
             },
         }

@@ -1,5 +1,8 @@
 //! The story of a run, told in [`Runtime::run`].
 
+mod auto;
+mod stage;
+
 use std::sync::Arc;
 
 use sandbox::{
@@ -21,6 +24,11 @@ pub struct Runtime {
     turns: Semaphore,
 }
 
+/// How many runs there are at one time on this machine.
+pub fn runs_at_one_time() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get) * RUNS_PER_CORE
+}
+
 /// Why there is no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -35,17 +43,18 @@ pub enum RunError {
 impl Runtime {
     /// `engines` in order of preference.
     pub fn new(policy: Policy, engines: Vec<Arc<dyn Engine>>) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self { policy, engines, turns: Semaphore::new(cores * RUNS_PER_CORE) }
+        Self { policy, engines, turns: Semaphore::new(runs_at_one_time()) }
     }
 
     /// Runs a request to its end. Dropping the future ends the run and everything it started.
     pub async fn run(&self, request: Request, live: &mut dyn LiveOutput) -> Result<Outcome, RunError> {
         let plan = self.policy.admit(request)?;
-        let engine = self.choose(&plan)?;
+        let engine = self.first_that_serves(plan.language(), plan.engine())?;
         let _turn = self.turns.acquire().await;
-        let sandbox = engine.open(plan).await?;
-        Ok(sandbox.run(live).await?)
+        if plan.engine() == EngineChoice::Auto && engine.id() == EngineId::Wasm {
+            return Ok(self.run_auto(&**engine, plan, live).await?);
+        }
+        Ok(run_on(&**engine, plan, live).await?)
     }
 
     /// What runs a language here, or why nothing does.
@@ -54,8 +63,8 @@ impl Runtime {
         Ok((engine.id(), engine.describe(language).await?))
     }
 
-    fn choose(&self, plan: &Plan) -> Result<&Arc<dyn Engine>, Refusal> {
-        self.first_that_serves(plan.language(), plan.engine())
+    fn engine(&self, id: EngineId) -> Option<&Arc<dyn Engine>> {
+        self.engines.iter().find(|engine| engine.id() == id)
     }
 
     fn first_that_serves(
@@ -83,4 +92,8 @@ impl Runtime {
             Refusal::new("engine", asked, format!("use `auto` or one of {}", names.join(", ")))
         }))
     }
+}
+
+async fn run_on(engine: &dyn Engine, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, EngineError> {
+    engine.open(plan).await?.run(live).await
 }

@@ -14,6 +14,10 @@ pub enum Level {
     FullNoProc,
     /// Own namespaces and root, no capabilities, Landlock, seccomp, `/proc`.
     Full,
+    /// WebAssembly alone: a guest has no system calls, and the process that hosts it is an ordinary one.
+    Wasm,
+    /// WebAssembly, and the process that hosts it is in a jail of one of the levels above. `missing` says what that jail lacks.
+    WasmAndJail,
 }
 
 /// The weakest level that the operator accepts.
@@ -48,6 +52,8 @@ pub enum Enforcement {
     Rlimit,
     /// Our own pid 1 adds up what `/proc` says, every few milliseconds, and ends the run. Together with resource limits.
     Watchdog,
+    /// WebAssembly: memory grows only when we say so, and there is no way to start a process.
+    Wasm,
 }
 
 /// The walls that stood around a run, as probed on this host.
@@ -70,6 +76,8 @@ impl fmt::Display for Level {
             Self::Landlock => "landlock",
             Self::FullNoProc => "full-noproc",
             Self::Full => "full",
+            Self::Wasm => "wasm",
+            Self::WasmAndJail => "wasm+jail",
         })
     }
 }
@@ -81,6 +89,7 @@ impl fmt::Display for Enforcement {
             Self::CgroupV1 => "cgroup-v1",
             Self::Rlimit => "rlimit",
             Self::Watchdog => "watchdog",
+            Self::Wasm => "wasm",
         })
     }
 }

@@ -30,6 +30,15 @@ pub struct Language {
     pub sample: Sample,
 }
 
+/// How a tool is made to set variables before the program starts: a small file of its own, which reads `variables.json` beside it.
+#[derive(Debug, Clone, Copy)]
+pub struct Preset {
+    /// Name and text of the file, which goes into `{build}`.
+    pub file: (&'static str, &'static str),
+    /// The environment variable that makes the tool run it. A template.
+    pub env: (&'static str, &'static str),
+}
+
 /// One way to run a language with tools of the host.
 ///
 /// Arguments are templates: `{program}` is the tool's path, `{source}` the program's path in `{workspace}`, `{entry}` the name of
@@ -56,6 +65,8 @@ pub struct Toolchain {
     pub reads: &'static [&'static str],
     /// Arguments that make the program print its version on either stream; empty when it has no such option.
     pub version: &'static [&'static str],
+    /// How a program is given variables, when it can be.
+    pub variables: Option<Preset>,
     /// What it does with address space, which decides how memory can be limited on a host without memory cgroups.
     pub address_space: AddressSpace,
 }

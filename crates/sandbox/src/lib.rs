@@ -31,15 +31,16 @@ pub use diagnose::{Evidence, Step, diagnose};
 pub use engine::{BoxFuture, Engine, EngineError, LiveOutput, RuntimeInfo, Sandbox, Stream};
 pub use isolation::{Enforcement, Isolation, Level, Requirement};
 pub use language::{
-    AddressSpace, DetectError, Detected, Language, Naming, Package, ProgramNames, Sample, Toolchain, detect,
+    AddressSpace, DetectError, Detected, Language, Naming, Package, Preset, ProgramNames, Sample, Toolchain, detect,
     strip_fence,
 };
 pub use limits::{LimitKind, Limits, LimitsRequest};
 pub use outcome::{
-    CpuSource, GuestError, MemorySource, Outcome, OutputFile, SkipReason, SkippedFile, Status, Usage, signal_name,
+    CpuSource, GuestError, LastValue, MemorySource, Outcome, OutputFile, Promotion, SkipReason, SkippedFile, Status,
+    Usage, signal_name,
 };
 pub use path::{PathError, WorkspacePath};
 pub use plan::{Plan, PlannedFile};
 pub use policy::Policy;
 pub use refusal::Refusal;
-pub use request::{Collect, EngineChoice, EngineId, InputFile, Request};
+pub use request::{Collect, EngineChoice, EngineId, InputFile, Principal, Request, Variable};

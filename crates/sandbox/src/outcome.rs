@@ -13,14 +13,20 @@ pub struct Outcome {
     pub stdout: Captured,
     /// Standard error, as far as it was kept; a compiler's messages are in it.
     pub stderr: Captured,
+    /// The value of the program's last expression, for runtimes that have one.
+    pub value: Option<LastValue>,
     /// What the guest's own messages say went wrong.
     pub error: Option<GuestError>,
+    /// What the program wanted that this engine cannot do and another might: why it stopped.
+    pub unsupported: Option<String>,
     /// Files of the workspace that the run made or changed, by path.
     pub files: Vec<OutputFile>,
     /// Files that were not brought back, and why.
     pub skipped_files: Vec<SkippedFile>,
     /// The engine that ran it.
     pub engine: EngineId,
+    /// Why it was not the engine that was tried first.
+    pub promoted: Option<Promotion>,
     /// What ran it.
     pub runtime: RuntimeInfo,
     /// The walls that stood.
@@ -55,6 +61,24 @@ impl Status {
     pub fn is_success(self) -> bool {
         self == Self::Completed { exit_code: 0 }
     }
+}
+
+/// The value of a program's last expression. The guest made it, so it is as trustworthy as its output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LastValue {
+    /// Plain data, as JSON text that was parsed once.
+    Json(String),
+    /// Something else, as the language prints it.
+    Printed(String),
+}
+
+/// A run that another engine took over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promotion {
+    /// The engine that could not serve it, or not as fast.
+    pub from: EngineId,
+    /// What it was about the program, in one phrase.
+    pub reason: String,
 }
 
 /// What went wrong in the guest's own words: parsed from its traceback or compiler output, so it is a hint for the reader and never
@@ -143,6 +167,8 @@ pub enum CpuSource {
     Rusage,
     /// `/proc`, looked at just before the run was ended: all processes, to a hundredth of a second.
     Procfs,
+    /// The clock of the thread that a wasm instance ran on.
+    Thread,
 }
 
 /// Where the memory figure comes from.
@@ -154,6 +180,8 @@ pub enum MemorySource {
     Rusage,
     /// `/proc`, looked at every few milliseconds: all processes together, pages that they share counted for each.
     Procfs,
+    /// The size of a wasm instance's memory, what it shares with its snapshot included, and of its files.
+    Linear,
 }
 
 /// The name of a signal on Linux (`SIGSEGV`), or `SIG` and its number.

@@ -1,6 +1,8 @@
 //! A request that was checked.
 
-use crate::{Collect, EngineChoice, Language, Limits, ProgramNames, WorkspacePath};
+use std::time::Duration;
+
+use crate::{Collect, EngineChoice, Language, Limits, Principal, ProgramNames, Variable, WorkspacePath};
 
 /// A run that may start. Only [`Policy::admit`](crate::Policy::admit) makes one, so whoever holds it knows that every field was checked:
 /// the language exists, paths stay inside the workspace, limits are within the operator's.
@@ -13,6 +15,8 @@ pub struct Plan {
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) files: Vec<PlannedFile>,
+    pub(crate) variables: Vec<Variable>,
+    pub(crate) principal: Principal,
     pub(crate) engine: EngineChoice,
     pub(crate) limits: Limits,
     pub(crate) collect: Collect,
@@ -63,6 +67,16 @@ impl Plan {
         &self.files
     }
 
+    /// Variables to set, by names that are identifiers, none twice.
+    pub fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
+    /// On whose behalf it runs.
+    pub fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
     /// The caller's choice of engine.
     pub fn engine(&self) -> EngineChoice {
         self.engine
@@ -71,6 +85,13 @@ impl Plan {
     /// The limits that hold.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// The same run with less time, for when some of it is gone.
+    #[must_use]
+    pub fn within(mut self, wall: Duration) -> Self {
+        self.limits.wall = self.limits.wall.min(wall);
+        self
     }
 
     /// What to bring back.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::language::{Detected, detect, strip_fence};
 use crate::{
     Bytes, DetectError, InputFile, Language, Limits, LimitsRequest, PathError, Plan, PlannedFile, ProgramNames,
-    Refusal, Request, WorkspacePath,
+    Refusal, Request, Variable, WorkspacePath,
 };
 
 /// What the operator allows.
@@ -44,6 +44,7 @@ impl Policy {
         check_args(&request.args)?;
         check_env(&request.env)?;
         check_arguments_size(&request.args, &request.env)?;
+        check_variables(&request.variables, language)?;
         if let Some(host) = request.network.first() {
             return Err(Refusal::new(
                 "network",
@@ -59,6 +60,8 @@ impl Policy {
             args: request.args,
             env: request.env,
             files,
+            variables: request.variables,
+            principal: request.principal,
             engine: request.engine,
             limits,
             collect: request.collect,
@@ -254,6 +257,48 @@ fn bad_path(path: &std::ffi::OsStr, error: &PathError) -> Refusal {
         format!("`{shown}` cannot be a file of the workspace: {error}"),
         "use a relative UTF-8 path without `..`, such as `data/input.csv`",
     )
+}
+
+/// Languages whose programs can be given variables.
+const WITH_VARIABLES: &[&str] = &["python", "javascript", "typescript"];
+
+fn check_variables(variables: &[Variable], language: &Language) -> Result<(), Refusal> {
+    if variables.is_empty() {
+        return Ok(());
+    }
+    if !WITH_VARIABLES.contains(&language.id) {
+        return Err(Refusal::new(
+            "variables",
+            format!("`variables` cannot be set for {}", language.name),
+            format!("use `files` or `stdin`; variables work for {}", WITH_VARIABLES.join(", ")),
+        ));
+    }
+    let size: usize = variables.iter().map(|variable| variable.name.len() + variable.json.len()).sum();
+    if size > Policy::MAX_CODE.as_usize() {
+        return Err(Refusal::new(
+            "variables",
+            format!("`variables` are {}, above the limit of {}", Bytes::new(size as u64), Policy::MAX_CODE),
+            "put data into `files`",
+        ));
+    }
+    let mut seen = HashSet::new();
+    for Variable { name, .. } in variables {
+        let mut characters = name.chars();
+        let is_name = characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+            && characters.all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !is_name {
+            let shown: String = name.chars().flat_map(char::escape_debug).take(40).collect();
+            return Err(Refusal::new(
+                "variables",
+                format!("`{shown}` is no name for a variable"),
+                "use letters, digits and `_`, not starting with a digit",
+            ));
+        }
+        if !seen.insert(name) {
+            return Err(Refusal::new("variables", format!("`variables` sets `{name}` twice"), "set each once"));
+        }
+    }
+    Ok(())
 }
 
 fn check_stdin(stdin: &[u8]) -> Result<(), Refusal> {

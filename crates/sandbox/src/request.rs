@@ -22,6 +22,10 @@ pub struct Request {
     pub env: Vec<(String, String)>,
     /// Files put into the workspace before the start.
     pub files: Vec<InputFile>,
+    /// Variables that the program finds set, for languages that can have them.
+    pub variables: Vec<Variable>,
+    /// On whose behalf it runs.
+    pub principal: Principal,
     /// Which engine to use.
     pub engine: EngineChoice,
     /// Limits other than the defaults.
@@ -39,6 +43,39 @@ pub struct InputFile {
     pub path: OsString,
     /// What it holds.
     pub contents: Vec<u8>,
+}
+
+/// A variable that is set before the program starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Its value, as JSON text that whoever made the request has from a parser.
+    pub json: String,
+}
+
+/// A caller as the server tells callers apart. Two principals never share a process that hosts guests.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Principal(String);
+
+impl Principal {
+    /// A caller by the name that authentication gave it.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+}
+
+/// Whoever started this process.
+impl Default for Principal {
+    fn default() -> Self {
+        Self::new("local")
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// The caller's choice of engine.

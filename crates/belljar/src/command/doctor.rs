@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
+use belljar::{Settings, engine, provision};
 use engine_native::{HostReport, NativeEngine};
 use sandbox::Language;
 use serde_json::json;
 
 use crate::arguments::DoctorArguments;
-use crate::settings::Settings;
-use crate::{engine, report};
+use crate::report;
 
 pub(crate) async fn run(arguments: &DoctorArguments, settings: &Settings) -> anyhow::Result<ExitCode> {
     let native = engine::native(settings, Vec::new()).await?;
@@ -41,8 +41,47 @@ fn as_json(native: &NativeEngine, settings: &Settings) -> String {
         "failed": failed,
         "advice": advice,
         "languages": languages,
+        "runtimes": runtimes(settings),
     });
     format!("{report:#}\n")
+}
+
+/// What the wasm engine has.
+fn runtimes(settings: &Settings) -> Vec<serde_json::Value> {
+    let listed = provision::setup(settings).list().into_iter();
+    listed
+        .map(|listed| match listed.state {
+            Ok(installed) => json!({
+                "name": listed.runtime.name,
+                "languages": listed.runtime.languages,
+                "ready": true,
+                "version": installed.version(),
+            }),
+            Err(why) => json!({
+                "name": listed.runtime.name,
+                "languages": listed.runtime.languages,
+                "ready": false,
+                "reason": super::setup::state(&why),
+            }),
+        })
+        .collect()
+}
+
+/// The same in lines, and what to do about what is missing.
+fn runtime_lines(settings: &Settings) -> String {
+    let listed = provision::setup(settings).list();
+    let mut text = "\nWebAssembly runtimes:\n".to_owned();
+    for listed in &listed {
+        let state = match &listed.state {
+            Ok(installed) => format!("ready, version {}", installed.version()),
+            Err(why) => super::setup::state(why),
+        };
+        text.push_str(&format!("  {:<12} {state}\n", listed.runtime.name));
+    }
+    if listed.iter().any(|listed| listed.state.is_err()) {
+        text.push_str("  `belljar setup` sets up the rest\n");
+    }
+    text
 }
 
 fn as_text(native: &NativeEngine, settings: &Settings) -> String {
@@ -64,6 +103,7 @@ fn as_text(native: &NativeEngine, settings: &Settings) -> String {
         format!("\nmemory limit held by: {}; process limit held by: {}\n", isolation.memory, isolation.processes),
         attempts.collect(),
         format!("\nlanguages found:     {}\nlanguages not found: {}\n", ids(&found), ids(&missing)),
+        runtime_lines(settings),
         heading.to_owned(),
         sentences.collect(),
     ]

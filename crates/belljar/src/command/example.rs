@@ -1,16 +1,18 @@
 //! `belljar example`: a sample in every language found here.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use belljar::{Settings, engine, provision};
 use runtime::{RunError, Runtime};
 use sandbox::{Language, Package, Refusal, Request};
 
 use crate::arguments::ExampleArguments;
-use crate::settings::Settings;
-use crate::{engine, report};
+use crate::report;
 
 pub(crate) async fn run(arguments: &ExampleArguments, settings: &Settings) -> anyhow::Result<ExitCode> {
     let languages = chosen(&arguments.languages)?;
+    provide(&languages, settings).await?;
     let runtime = engine::runtime(settings, Vec::new()).await?;
     report::print("Each sample runs in a fresh sandbox: no network, no files of yours, nothing left behind.\n\n")?;
 
@@ -36,6 +38,18 @@ pub(crate) async fn run(arguments: &ExampleArguments, settings: &Settings) -> an
     }
     report::print("\nNow yours:  belljar run -l python -c 'print(sum(range(10)))'\n")?;
     Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Sets up what these languages can have in WebAssembly and have not. Where that fails, the samples run natively.
+async fn provide(languages: &[&'static Language], settings: &Settings) -> anyhow::Result<()> {
+    let setup = Arc::new(provision::setup(settings));
+    let serves = |runtime: &setup::Runtime| languages.iter().any(|language| runtime.languages.contains(&language.id));
+    let missing: Vec<_> =
+        setup::CATALOGUE.iter().filter(|runtime| serves(runtime) && setup.installed(runtime).is_err()).collect();
+    if !missing.is_empty() {
+        super::setup::conclude(&super::setup::provision(setup, missing).await?);
+    }
+    Ok(())
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Language>, Refusal> {

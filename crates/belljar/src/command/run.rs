@@ -9,17 +9,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use belljar::{Settings, engine};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use sandbox::{
-    Collect, EngineChoice, EngineId, InputFile, LimitsRequest, LiveOutput, Outcome, OutputFile, Refusal, Request,
-    Status, Stream, signal_name,
+    Collect, EngineChoice, EngineId, InputFile, LimitsRequest, LiveOutput, Outcome, OutputFile, Principal, Refusal,
+    Request, Status, Stream, Variable, signal_name,
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::arguments::{EngineArgument, RunArguments};
-use crate::settings::Settings;
-use crate::{engine, exit, report};
+use crate::{exit, report};
 
 pub(crate) async fn run(mut arguments: RunArguments, settings: &Settings) -> anyhow::Result<ExitCode> {
     let without = std::mem::take(&mut arguments.without);
@@ -74,6 +74,7 @@ fn request(arguments: RunArguments, collect: Collect) -> anyhow::Result<Request>
         None => Vec::new(),
     };
     let env = arguments.env.iter().map(|variable| environment_variable(variable)).collect::<Result<_, _>>()?;
+    let variables = arguments.variables.iter().map(|variable| preset(variable)).collect::<Result<_, _>>()?;
     let files = arguments.files.iter().map(|file| input_file(file)).collect::<anyhow::Result<_>>()?;
     Ok(Request {
         code,
@@ -83,6 +84,8 @@ fn request(arguments: RunArguments, collect: Collect) -> anyhow::Result<Request>
         args: arguments.args,
         env,
         files,
+        variables,
+        principal: Principal::default(),
         engine: match arguments.engine {
             EngineArgument::Auto => EngineChoice::Auto,
             EngineArgument::Wasm => EngineChoice::Only(EngineId::Wasm),
@@ -132,6 +135,17 @@ fn environment_variable(variable: &str) -> Result<(String, String), Refusal> {
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
         None => Err(Refusal::new("env", format!("`--env {variable}` has no value"), "write it as NAME=VALUE")),
     }
+}
+
+fn preset(variable: &str) -> Result<Variable, Refusal> {
+    let refused = |message| Refusal::new("variables", message, "write it as NAME=JSON, such as `x=[1, 2]` or `name=\"Ada\"`");
+    let Some((name, json)) = variable.split_once('=') else {
+        return Err(refused(format!("`--variable {variable}` has no value")));
+    };
+    if serde_json::from_str::<serde::de::IgnoredAny>(json).is_err() {
+        return Err(refused(format!("the value of `--variable {name}` is no JSON")));
+    }
+    Ok(Variable { name: name.to_owned(), json: json.to_owned() })
 }
 
 /// `PATH`, which keeps its relative path, or `NAME=PATH`.

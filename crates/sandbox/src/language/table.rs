@@ -74,6 +74,7 @@ const INTERPRETER: Toolchain = Toolchain {
     env: &[],
     reads: &[],
     version: &["--version"],
+    variables: None,
     address_space: AddressSpace::Proportional,
 };
 

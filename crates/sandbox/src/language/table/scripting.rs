@@ -1,6 +1,6 @@
 //! Scripting languages: an interpreter reads the source.
 
-use super::super::{AddressSpace, Language, Naming, Package, Sample, Toolchain};
+use super::super::{AddressSpace, Language, Naming, Package, Preset, Sample, Toolchain};
 use super::INTERPRETER;
 
 /// Where Debian and npm put the modules of tools that are themselves written in JavaScript.
@@ -10,6 +10,17 @@ const CPYTHON: Toolchain = Toolchain {
     program: "python3",
     package: Package::Debian("python3"),
     env: &[("PYTHONUNBUFFERED", "1"), ("PYTHONDONTWRITEBYTECODE", "1"), ("MPLBACKEND", "Agg")],
+    // Imported at every start, before the program's own module is filled.
+    variables: Some(Preset {
+        file: (
+            "sitecustomize.py",
+            "import __main__, json, os, sys\n\
+             with open(os.path.join(os.path.dirname(__file__), 'variables.json'), encoding='utf-8') as file:\n    \
+                 __main__.__dict__.update(json.load(file))\n\
+             sys.path.remove(os.path.dirname(__file__))\n",
+        ),
+        env: ("PYTHONPATH", "{build}"),
+    }),
     ..INTERPRETER
 };
 
@@ -41,6 +52,13 @@ const NODE: Toolchain = Toolchain {
     package: Package::Debian("nodejs"),
     run: &["{program}", "--max-old-space-size={memory_mb}", "{source}"],
     env: &[NODE_MODULES],
+    variables: Some(Preset {
+        file: (
+            "variables.cjs",
+            "Object.assign(globalThis, JSON.parse(require('fs').readFileSync(__dirname + '/variables.json', 'utf8')));\n",
+        ),
+        env: ("NODE_OPTIONS", "--require {build}/variables.cjs"),
+    }),
     address_space: AddressSpace::Reserved,
     ..INTERPRETER
 };

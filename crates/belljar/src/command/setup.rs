@@ -1,0 +1,113 @@
+//! `belljar setup`: provisions the runtimes of the wasm engine, lists them, and moves them between machines.
+
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use belljar::{Settings, provision};
+use sandbox::Language;
+use setup::{Cancel, Event, NotUsable, Progress, Runtime, Setup, Style, Summary};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::arguments::SetupArguments;
+use crate::{exit, report};
+
+pub(crate) async fn run(arguments: SetupArguments, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let setup = Arc::new(provision::setup(settings));
+    let words: Vec<&str> = arguments.languages.iter().map(|word| canonical(word)).collect();
+    let chosen = setup::select(&words)?;
+    if arguments.list {
+        report::print(&list(&setup, &chosen))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(file) = arguments.export {
+        let exported = blocking({
+            let (setup, file) = (Arc::clone(&setup), file.clone());
+            move |_, _| setup.export(&chosen, &file)
+        })
+        .await??;
+        let names: Vec<&str> = exported.runtimes.iter().map(|runtime| runtime.name).collect();
+        report::print(&format!("{} in `{}`, {}\n", names.join(", "), file.display(), exported.size))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let summary = match arguments.import {
+        Some(file) => {
+            let imported = blocking({
+                let (setup, file) = (Arc::clone(&setup), file.clone());
+                move |cancel, events| setup.import(&file, cancel, events)
+            });
+            imported.await?.with_context(|| format!("cannot import `{}`", file.display()))?
+        }
+        None => provision(setup, chosen).await?,
+    };
+    Ok(conclude(&summary))
+}
+
+/// Makes these runtimes usable, showing how it goes.
+pub(crate) async fn provision(setup: Arc<Setup>, runtimes: Vec<&'static Runtime>) -> anyhow::Result<Summary> {
+    blocking(move |cancel, events| setup.provision(&runtimes, cancel, events)).await
+}
+
+/// Says what failed and what to do about it.
+pub(crate) fn conclude(summary: &Summary) -> ExitCode {
+    if summary.is_complete() {
+        return ExitCode::SUCCESS;
+    }
+    report::note(&summary.to_string());
+    ExitCode::from(exit::REFUSED_OR_FAILED)
+}
+
+/// Runs something that blocks and reports, on a thread of its own. The first Ctrl-C asks it to stop.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce(&Cancel, &mut dyn FnMut(Event)) -> T + Send + 'static,
+) -> anyhow::Result<T> {
+    let cancel = Cancel::default();
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let watcher = tokio::spawn({
+        let cancel = cancel.clone();
+        async move {
+            tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+            cancel.cancel();
+        }
+    });
+    let done = tokio::task::spawn_blocking(move || {
+        let progress = Progress::new(io::stderr(), Style::of(&io::stderr()));
+        work(&cancel, &mut |event| progress.show(&event))
+    })
+    .await;
+    watcher.abort();
+    Ok(done?)
+}
+
+/// A language's own id for one of its other names; runtimes' names stay.
+fn canonical(word: &str) -> &str {
+    if setup::runtime(word).is_some() { word } else { Language::find(word).map_or(word, |language| language.id) }
+}
+
+fn list(setup: &Setup, chosen: &[&'static Runtime]) -> String {
+    let mut rows = vec![["runtime", "version", "languages", "state", "size"].map(str::to_owned).to_vec()];
+    for listed in setup.list().into_iter().filter(|listed| chosen.iter().any(|one| one.name == listed.runtime.name)) {
+        let languages = listed.runtime.languages.join(" ");
+        rows.push(match listed.state {
+            Ok(installed) => vec![
+                listed.runtime.name.to_owned(),
+                installed.version().to_owned(),
+                languages,
+                "ready".to_owned(),
+                installed.size.to_string(),
+            ],
+            Err(why) => vec![listed.runtime.name.to_owned(), String::new(), languages, state(&why), String::new()],
+        });
+    }
+    report::table(&rows)
+}
+
+/// Why a runtime cannot be used, in a few words.
+pub(crate) fn state(why: &NotUsable) -> String {
+    match why {
+        NotUsable::NotProvisioned => "not set up".to_owned(),
+        NotUsable::Outdated(_) => "outdated".to_owned(),
+        other => other.to_string(),
+    }
+}

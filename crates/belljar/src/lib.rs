@@ -1,0 +1,29 @@
+//! belljar as a library: everything behind the command line, put together from [`Settings`].
+
+pub mod engine;
+pub mod provision;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use engine_native::ToolSearch;
+use sandbox::{Policy, Requirement};
+
+/// What the operator decided, resolved once. Nothing below this reads the environment.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Limits.
+    pub policy: Policy,
+    /// The weakest isolation to accept.
+    pub require: Requirement,
+    /// Where tools are looked for.
+    pub tools: ToolSearch,
+    /// Holds runs' scratch directories on hosts without namespaces.
+    pub scratch: PathBuf,
+    /// Holds provisioned runtimes.
+    pub cache: PathBuf,
+    /// What becomes of the recipes' scratch space.
+    pub recipes: setup::Scratch,
+    /// The environment, of which recipes get what package clients need.
+    pub environment: Vec<(OsString, OsString)>,
+}

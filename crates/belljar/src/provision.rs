@@ -1,0 +1,89 @@
+//! The runtimes of the wasm engine on this machine: where they are kept, and how the engine's part in making them is done.
+
+use std::fs;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use engine_wasm::InstalledRuntime;
+use setup::{CATALOGUE, Config, Finish, FinishError, PACK, REACTOR, Recipes, Runtime, SNAPSHOT, Setup, TREE};
+
+use crate::Settings;
+
+/// Provisioning below the user's cache folder.
+pub fn setup(settings: &Settings) -> Setup {
+    let config = Config {
+        root: settings.cache.clone(),
+        recipes: Recipes::embedded(),
+        environment: settings.environment.clone(),
+        scratch: settings.recipes,
+    };
+    Setup::new(config, Box::new(Finisher::default()))
+}
+
+/// What the wasm engine can load. What is not usable is left out: `serves` says how to get it, and `doctor` why it is not.
+pub fn installed(settings: &Settings) -> Vec<InstalledRuntime> {
+    let setup = setup(settings);
+    let usable = CATALOGUE.iter().filter_map(|runtime| setup.installed(runtime).ok());
+    usable
+        .map(|installed| InstalledRuntime {
+            name: installed.runtime.name.to_owned(),
+            version: installed.version().to_owned(),
+            module: installed.module.clone(),
+            tree: installed.pack.clone(),
+        })
+        .collect()
+}
+
+/// The engine's part.
+#[derive(Debug, Default)]
+struct Finisher {
+    machine_key: OnceLock<String>,
+}
+
+/// Raised when snapshots that were made before are of no use any more: another pack format, other host functions at start.
+const SNAPSHOT_FORMAT: &str = "1";
+
+impl Finish for Finisher {
+    fn snapshot_key(&self) -> String {
+        SNAPSHOT_FORMAT.to_owned()
+    }
+
+    fn machine_key(&self) -> String {
+        // A machine without one compiles for nobody: `compile` fails and says why.
+        self.machine_key.get_or_init(|| engine_wasm::machine_key().unwrap_or_default()).clone()
+    }
+
+    fn snapshot(
+        &self,
+        runtime: &Runtime,
+        built: &Path,
+        into: &Path,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(), FinishError> {
+        let reactor = fs::read(built.join(REACTOR))?;
+        let tree = built.join(TREE);
+        let pack = if fs::symlink_metadata(&tree).is_ok() {
+            progress("packing its files");
+            let pack = engine_wasm::pack(&tree)?;
+            fs::write(into.join(PACK), &pack)?;
+            Some(pack)
+        } else {
+            None
+        };
+        progress("starting it and taking a snapshot");
+        fs::write(into.join(SNAPSHOT), engine_wasm::snapshot(runtime.name, &reactor, pack)?)?;
+        Ok(())
+    }
+
+    fn compile(
+        &self,
+        _: &Runtime,
+        snapshot: &Path,
+        module: &Path,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(), FinishError> {
+        progress("compiling it for this machine");
+        fs::write(module, engine_wasm::compile(&fs::read(snapshot)?)?)?;
+        Ok(())
+    }
+}

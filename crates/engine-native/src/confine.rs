@@ -1,0 +1,106 @@
+//! Programs of our own behind this host's walls: what hosts guests of another engine is locked down like a guest.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use jail::{AddressSpace, Command, Limits, Monitor, Purpose, Report, RunStdio, Spec, Stdio, Walls};
+use sandbox::Bytes;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::error::NativeError;
+use crate::launcher::watched;
+use crate::{NativeEngine, Shared};
+
+/// A program of ours.
+#[derive(Debug)]
+pub struct Program {
+    /// Its file, which is shown to it in addition to what every guest sees.
+    pub executable: PathBuf,
+    /// Its arguments, without the zeroth.
+    pub arguments: Vec<String>,
+    /// The most memory it may have, where a cgroup holds it.
+    pub memory: Bytes,
+    /// The most threads it may have.
+    pub threads: u32,
+    /// Its standard input, by which we speak to it. Its output goes nowhere.
+    pub stdin: OwnedFd,
+}
+
+/// A program that lives until this is dropped.
+#[derive(Debug)]
+pub struct Confined {
+    _monitor: AsyncFd<Monitor>,
+    scratch: Option<PathBuf>,
+}
+
+impl Drop for Confined {
+    fn drop(&mut self) {
+        if let Some(scratch) = &self.scratch {
+            // What the supervisor removes itself, unless it was killed.
+            jail::remove_scratch(scratch);
+        }
+    }
+}
+
+/// Long enough never to matter: a confined program ends with its server.
+const FOREVER_MILLIS: u64 = 10 * 365 * 24 * 60 * 60 * 1000;
+
+impl NativeEngine {
+    /// Starts a program behind the same walls as a run's. Returns when they stand.
+    pub async fn confine(&self, program: Program) -> Result<Confined, NativeError> {
+        self.shared.confine(program).await
+    }
+}
+
+impl Shared {
+    async fn confine(&self, program: Program) -> Result<Confined, NativeError> {
+        let walls = self.walls()?;
+        let scratch = match &walls {
+            Walls::Landlock { scratch } => Some(scratch.clone()),
+            Walls::Namespaces { .. } => None,
+        };
+        let mut view = self.view.clone();
+        view.add(&program.executable);
+        let zeroth = program.executable.to_string_lossy().into_owned();
+        let spec = Spec {
+            walls,
+            view,
+            limits: Limits {
+                memory: program.memory.get(),
+                // It writes no files.
+                disk: 1 << 20,
+                files: 64,
+                processes: program.threads,
+                cpu_millis: FOREVER_MILLIS,
+                wall_millis: FOREVER_MILLIS,
+            },
+            environment: Vec::new(),
+            files: Vec::new(),
+            commands: vec![Command {
+                program: program.executable,
+                arguments: std::iter::once(zeroth).chain(program.arguments).collect(),
+                stdio: Stdio::Program,
+                address_space: AddressSpace::Free,
+            }],
+            purpose: Purpose::Run,
+            without: self.without.clone(),
+        };
+        let nowhere =
+            || File::options().write(true).open("/dev/null").map(OwnedFd::from).map_err(NativeError::Pipes);
+        let stdio = RunStdio { stdin: program.stdin, stdout: nowhere()?, stderr: nowhere()? };
+        let monitor = self.launcher.order(&spec, &[], &stdio).await?;
+        drop(stdio);
+        let monitor = watched(monitor).map_err(NativeError::Reports)?;
+        loop {
+            let report = monitor.async_io(Interest::READABLE, Monitor::receive).await.map_err(NativeError::Reports)?;
+            match report {
+                Some((Report::Ready, _)) => return Ok(Confined { _monitor: monitor, scratch }),
+                Some((Report::Failed(failure), _)) => return Err(failure.into()),
+                Some((Report::Started(_) | Report::Probed(_), _)) => {}
+                Some((Report::Exited(_) | Report::Ended(_), _)) | None => return Err(NativeError::SupervisorLost),
+            }
+        }
+    }
+}

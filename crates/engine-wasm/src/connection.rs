@@ -1,0 +1,289 @@
+//! A worker, from the server's side: jobs out, replies in.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use rustix::fs::{MemfdFlags, OFlags};
+use sandbox::{LiveOutput, Stream};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc;
+
+use crate::error::WasmError;
+use crate::protocol::{
+    self, Control, Envelope, Finished, Greeting, Hello, Job, MAX_PACKET, More, OUTPUT_WINDOW, OutputStream, Part, Piece,
+    Reply, RunId, RuntimeEntry, TreeEntry,
+};
+use crate::wall::{Confined, Wall};
+
+/// How long a worker may take to start.
+const START: Duration = Duration::from_secs(20);
+/// How long after its deadline a run may take to end before its worker is ended for it.
+const GRACE: Duration = Duration::from_secs(1);
+/// The largest reply: what a worker that a guest has taken over could make us hold. Above what a workspace can hold.
+const MAX_REPLY: usize = 2 << 30;
+
+/// A worker that is up.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    jobs: AsyncFd<OwnedFd>,
+    control: OwnedFd,
+    pending: Mutex<Pending>,
+    serial: AtomicU64,
+    /// The process. Ends when this is dropped.
+    process: Mutex<Option<Box<dyn Confined>>>,
+}
+
+/// Runs that have no end yet; `None` when the worker is gone.
+#[derive(Debug)]
+struct Pending(Option<HashMap<RunId, Waiting>>);
+
+#[derive(Debug)]
+struct Waiting {
+    /// Unbounded, and still bounded: a worker waits when [`OUTPUT_WINDOW`] is on its way.
+    replies: mpsc::UnboundedSender<Reply>,
+    /// Parts of a reply that has not all come.
+    partial: Vec<u8>,
+}
+
+/// A runtime's files, open.
+#[derive(Debug)]
+pub(crate) struct OpenRuntime {
+    pub(crate) name: String,
+    pub(crate) module: OwnedFd,
+    pub(crate) tree: Option<OwnedFd>,
+}
+
+impl Connection {
+    /// Starts a worker and waits until it is ready.
+    pub(crate) async fn open(wall: &dyn Wall, slots: u32, runtimes: &[OpenRuntime]) -> Result<Arc<Self>, WasmError> {
+        let (control, their_control) = protocol::channel().map_err(WasmError::Sockets)?;
+        let (jobs, their_jobs) = protocol::channel().map_err(WasmError::Sockets)?;
+        for socket in [&control, &jobs] {
+            rustix::fs::fcntl_setfl(socket, OFlags::NONBLOCK).map_err(|error| WasmError::Sockets(error.into()))?;
+        }
+        let process = wall.start(their_control).await.map_err(WasmError::Start)?;
+        let hello = Hello {
+            build: protocol::build(),
+            slots,
+            runtimes: runtimes
+                .iter()
+                .map(|runtime| RuntimeEntry {
+                    name: runtime.name.clone(),
+                    tree: if runtime.tree.is_some() { TreeEntry::Own } else { TreeEntry::None },
+                })
+                .collect(),
+        };
+        let files = runtimes.iter().flat_map(|runtime| std::iter::once(&runtime.module).chain(&runtime.tree));
+        let descriptors: Vec<_> = std::iter::once(&their_jobs).chain(files).map(|file| file.as_fd()).collect();
+        protocol::send(&control, &hello, &descriptors).map_err(WasmError::Sockets)?;
+        drop(their_jobs);
+
+        let control = watched(control).map_err(WasmError::Sockets)?;
+        let greeting = control.async_io(Interest::READABLE, |socket| protocol::receive::<Greeting>(socket));
+        match tokio::time::timeout(START, greeting).await {
+            Ok(Ok(Some((Greeting::Ready, _)))) => {}
+            Ok(Ok(Some((Greeting::Failed(reason), _)))) => return Err(WasmError::WorkerFailed(reason)),
+            Ok(Ok(None) | Err(_)) => return Err(WasmError::WorkerLost),
+            Err(_) => return Err(WasmError::WorkerFailed(format!("it did not start within {} s", START.as_secs()))),
+        }
+        let connection = Arc::new(Self {
+            jobs: watched(jobs).map_err(WasmError::Sockets)?,
+            control: control.into_inner(),
+            pending: Mutex::new(Pending(Some(HashMap::new()))),
+            serial: AtomicU64::new(0),
+            process: Mutex::new(Some(process)),
+        });
+        tokio::spawn(hear_replies(Arc::downgrade(&connection)));
+        Ok(connection)
+    }
+
+    /// Whether it can take jobs.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).0.is_some()
+    }
+
+    /// A number for a new run.
+    pub(crate) fn number(&self) -> RunId {
+        RunId(self.serial.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Runs a job to its end. Dropping the future cancels it.
+    pub(crate) async fn run(&self, job: Job, live: &mut dyn LiveOutput) -> Result<Finished, WasmError> {
+        let id = job.id;
+        let wall = Duration::from_micros(job.limits.wall_micros);
+        let mut run = self.register(id)?;
+        self.send_job(job).await?;
+        let deadline = tokio::time::Instant::now() + wall + GRACE;
+        let mut unacknowledged = 0;
+        loop {
+            let reply = tokio::select! {
+                biased;
+                reply = run.replies.recv() => reply.ok_or(WasmError::WorkerLost)?,
+                () = tokio::time::sleep_until(deadline) => {
+                    // Its thread does not answer for the deadline. Nothing but the end of the process is left to try.
+                    self.end();
+                    return Err(WasmError::Unresponsive);
+                }
+            };
+            match reply {
+                Reply::Output(pieces) => {
+                    unacknowledged += pass_on(&pieces, live);
+                    if unacknowledged >= OUTPUT_WINDOW / 2 {
+                        self.say(Control::Consumed(id, unacknowledged)).await;
+                        unacknowledged = 0;
+                    }
+                }
+                Reply::Finished(finished) => {
+                    run.over = Over::Yes;
+                    pass_on(&finished.output, live);
+                    return Ok(*finished);
+                }
+            }
+        }
+    }
+
+    fn register(&self, id: RunId) -> Result<Registered<'_>, WasmError> {
+        let (sender, replies) = mpsc::unbounded_channel();
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let runs = pending.0.as_mut().ok_or(WasmError::WorkerLost)?;
+        runs.insert(id, Waiting { replies: sender, partial: Vec::new() });
+        Ok(Registered { connection: self, id, replies, over: Over::No })
+    }
+
+    async fn send_job(&self, job: Job) -> Result<(), WasmError> {
+        let packet = protocol::encode(&Envelope::Inline(job)).map_err(WasmError::Sockets)?;
+        if packet.len() <= MAX_PACKET {
+            let send = |socket: &OwnedFd| protocol::send_bytes(socket, &packet, &[]);
+            return self.jobs.async_io(Interest::WRITABLE, send).await.map_err(|_| WasmError::WorkerLost);
+        }
+        let (packed, length) = pack(packet).map_err(WasmError::Sockets)?;
+        let envelope = protocol::encode(&Envelope::Beside(length)).map_err(WasmError::Sockets)?;
+        let send = |socket: &OwnedFd| protocol::send_bytes(socket, &envelope, &[packed.as_fd()]);
+        self.jobs.async_io(Interest::WRITABLE, send).await.map_err(|_| WasmError::WorkerLost)
+    }
+
+    /// Says it when there is room, which there nearly always is.
+    async fn say(&self, control: Control) {
+        while let Err(error) = protocol::send(&self.control, &control, &[]) {
+            if error.kind() != io::ErrorKind::WouldBlock {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Ends the worker and with it all of its runs.
+    fn end(&self) {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).0 = None;
+        drop(self.process.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    fn take_packet(&self, packet: &[u8]) -> io::Result<()> {
+        let part: Part<'_> = protocol::decode(packet)?;
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        // A run that was given up has nobody who waits.
+        let Some(waiting) = pending.0.as_mut().and_then(|runs| runs.get_mut(&part.run)) else { return Ok(()) };
+        let reply = match part.more {
+            More::Done if waiting.partial.is_empty() => protocol::decode(part.bytes)?,
+            more => {
+                if waiting.partial.len() + part.bytes.len() > MAX_REPLY {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
+                waiting.partial.extend_from_slice(part.bytes);
+                if more == More::Follows {
+                    return Ok(());
+                }
+                protocol::decode(&std::mem::take(&mut waiting.partial))?
+            }
+        };
+        waiting.replies.send(reply).ok();
+        Ok(())
+    }
+}
+
+fn pass_on(pieces: &[Piece], live: &mut dyn LiveOutput) -> u64 {
+    let mut total = 0;
+    for piece in pieces {
+        let stream = match piece.stream {
+            OutputStream::Stdout => Stream::Stdout,
+            OutputStream::Stderr => Stream::Stderr,
+        };
+        live.output(stream, &piece.bytes);
+        total += piece.bytes.len() as u64;
+    }
+    total
+}
+
+/// A run that waits for its replies. Dropped before its end, it is cancelled.
+struct Registered<'a> {
+    connection: &'a Connection,
+    id: RunId,
+    replies: mpsc::UnboundedReceiver<Reply>,
+    over: Over,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Over {
+    No,
+    Yes,
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        let mut pending = self.connection.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(runs) = &mut pending.0 {
+            runs.remove(&self.id);
+            if self.over == Over::No
+                && protocol::send(&self.connection.control, &Control::Cancel(self.id), &[]).is_err()
+            {
+                // It cannot be told, and must not go on: the worker ends, and with it all runs.
+                pending.0 = None;
+                drop(self.connection.process.lock().unwrap_or_else(PoisonError::into_inner).take());
+            }
+        }
+    }
+}
+
+/// Gives replies to whoever waits for them, until the worker or its last user is gone.
+async fn hear_replies(connection: Weak<Connection>) {
+    let mut buffer = vec![0; MAX_PACKET];
+    while let Some(connection) = connection.upgrade() {
+        // Wakes up now and then to see whether anybody still wants the worker.
+        let receive = connection.jobs.async_io(Interest::READABLE, |jobs| protocol::receive_bytes(jobs, &mut buffer));
+        let heard = match tokio::time::timeout(Duration::from_secs(1), receive).await {
+            Ok(Ok(Some((length, _)))) => connection.take_packet(buffer.get(..length).unwrap_or_default()),
+            Ok(Ok(None)) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Ok(()),
+        };
+        if heard.is_err() {
+            connection.end();
+            return;
+        }
+    }
+}
+
+/// A job too large for a packet, in a file of its own.
+fn pack(packet: Vec<u8>) -> io::Result<(OwnedFd, u64)> {
+    use std::io::{Seek as _, Write as _};
+
+    // The envelope's own tag is its first byte; what follows is the job.
+    let job = packet.get(1..).unwrap_or_default();
+    let mut file = std::fs::File::from(rustix::fs::memfd_create("belljar-job", MemfdFlags::CLOEXEC)?);
+    file.write_all(job)?;
+    file.rewind()?;
+    Ok((file.into(), job.len() as u64))
+}
+
+#[expect(
+    deprecated,
+    reason = "`register` is `unsafe` for types that change their descriptor; an OwnedFd keeps its own for life"
+)]
+fn watched<T: AsRawFd>(owner: T) -> io::Result<AsyncFd<T>> {
+    AsyncFd::new(owner)
+}

@@ -1,0 +1,116 @@
+//! How the host speaks to a language runtime.
+
+use std::fmt;
+
+use serde::Serialize;
+use wasmtime::{Caller, Instance, Linker, Result, Store};
+
+use crate::guest::Guest;
+use crate::protocol::{Job, ReportedError};
+
+/// What is particular to one runtime: its imports beyond WASI, how it is started, how a program is given to it.
+pub(crate) trait Driver: Send + Sync + fmt::Debug {
+    /// Adds what it imports beyond WASI.
+    fn link(&self, linker: &mut Linker<Guest>) -> Result<()>;
+
+    /// Starts it, up to where a program could run. Done once, before the snapshot.
+    fn initialize(&self, store: &mut Store<Guest>, instance: &Instance) -> Result<()>;
+
+    /// Runs a program to its end; returns its exit code. An error is a trap, an exit by WASI, or the end of the run's time.
+    fn run(&self, store: &mut Store<Guest>, instance: &Instance, job: &Job) -> Result<i32>;
+}
+
+/// The driver of a runtime.
+pub(crate) fn driver_for(runtime: &str) -> Option<Box<dyn Driver>> {
+    match runtime {
+        "python" | "numpy" => Some(Box::new(Reactor)),
+        _ => None,
+    }
+}
+
+/// A runtime of our own build, which speaks the interface that `runtimes/README.md` describes.
+#[derive(Debug)]
+struct Reactor;
+
+/// The program's circumstances, as a reactor reads them.
+#[derive(Serialize)]
+struct Circumstances<'a> {
+    file: &'a str,
+    args: &'a [String],
+    env: serde_json::Map<String, serde_json::Value>,
+    variables: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Driver for Reactor {
+    fn link(&self, linker: &mut Linker<Guest>) -> Result<()> {
+        linker.func_wrap("belljar", "report", report)?;
+        Ok(())
+    }
+
+    fn initialize(&self, store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
+        instance.get_typed_func::<(), ()>(&mut *store, "belljar_initialize")?.call(store, ())
+    }
+
+    fn run(&self, store: &mut Store<Guest>, instance: &Instance, job: &Job) -> Result<i32> {
+        let text = |text: &String| serde_json::Value::String(text.clone());
+        let circumstances = Circumstances {
+            file: &job.file,
+            args: &job.args,
+            env: job.env.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
+            variables: job
+                .variables
+                .iter()
+                .map(|(name, json)| Ok((name.clone(), serde_json::from_str(json)?)))
+                .collect::<Result<_>>()?,
+        };
+        let circumstances = serde_json::to_vec(&circumstances)?;
+        let (code, code_length) = put(store, instance, &job.code)?;
+        let (circumstances, length) = put(store, instance, &circumstances)?;
+        let run = instance.get_typed_func::<(u32, u32, u32, u32), i32>(&mut *store, "belljar_run")?;
+        run.call(store, (code, code_length, circumstances, length))
+    }
+}
+
+/// Copies bytes into memory that the guest allocates for them, with a NUL behind them for C.
+fn put(store: &mut Store<Guest>, instance: &Instance, bytes: &[u8]) -> Result<(u32, u32)> {
+    let length = u32::try_from(bytes.len())?;
+    let allocate = instance.get_typed_func::<u32, u32>(&mut *store, "belljar_allocate")?;
+    let pointer = allocate.call(&mut *store, length + 1)?;
+    let memory = Guest::memory(store)?;
+    let start = pointer as usize;
+    let target = memory.data_mut(&mut *store).get_mut(start..start + bytes.len() + 1);
+    // A guest out of memory answers with a null pointer, in whose place there is something else.
+    let target = target.filter(|_| pointer != 0).ok_or_else(|| wasmtime::Error::msg("no memory for the program"))?;
+    if let Some((end, body)) = target.split_last_mut() {
+        body.copy_from_slice(bytes);
+        *end = 0;
+    }
+    Ok((pointer, length))
+}
+
+/// The most that is taken of anything a guest reports.
+const MAX_REPORT: usize = 1 << 20;
+
+/// The reactor's own import: what it has to say beside its output.
+fn report(mut caller: Caller<'_, Guest>, kind: u32, pointer: u32, length: u32) -> Result<()> {
+    const VALUE_JSON: u32 = 0;
+    const VALUE_PRINTED: u32 = 1;
+    const ERROR: u32 = 2;
+    const UNSUPPORTED: u32 = 3;
+    let (memory, guest) = Guest::split(&mut caller)?;
+    let start = pointer as usize;
+    let length = (length as usize).min(MAX_REPORT);
+    let bytes = start.checked_add(length).and_then(|end| memory.get(start..end));
+    let Some(bytes) = bytes else { return Err(wasmtime::Error::msg("a report outside memory")) };
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let report = &mut guest.report;
+    match kind {
+        VALUE_JSON => report.value_json = Some(text),
+        VALUE_PRINTED => report.value_printed = Some(text),
+        // One that cannot be read says nothing.
+        ERROR => report.error = serde_json::from_str::<ReportedError>(&text).ok(),
+        UNSUPPORTED => report.unsupported = Some(text),
+        _ => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! One run on one thread: an instance is made, a driver runs the program in it, and what came of it is put together.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use belljar_wasi::Image;
+use wasmtime::{Engine, Result, Store, Trap, UpdateDeadline};
+
+use crate::guest::{Guest, Surroundings, thread_cpu_time};
+use crate::protocol::{Collecting, End, Finished, Job, JobLimits, MadeFile, RunId};
+use crate::run::{Interruption, Run};
+use crate::runtime::Runtime;
+use crate::timekeeper::Timekeeper;
+
+/// Runs jobs. Shared by all threads of a worker.
+pub(crate) struct Executor {
+    engine: Engine,
+    runtimes: Vec<Runtime>,
+    timekeeper: Arc<Timekeeper>,
+}
+
+/// What is left of a run when its answer is ready. Takes a while to drop, which nobody should wait for.
+pub(crate) struct Remains {
+    _store: Option<Store<Guest>>,
+}
+
+impl Executor {
+    pub(crate) fn new(engine: Engine, runtimes: Vec<Runtime>, timekeeper: Arc<Timekeeper>) -> Self {
+        Self { engine, runtimes, timekeeper }
+    }
+
+    /// Runs a job to its end on this thread.
+    pub(crate) fn execute(&self, job: Job, socket: &Arc<OwnedFd>) -> (Finished, Remains) {
+        let run = Arc::new(Run::start(job.id, &job.limits, Some(Arc::clone(socket))));
+        self.timekeeper.watch(&run);
+        let cpu_before = thread_cpu_time();
+        let (end, store) = match self.run(&job, &run) {
+            Ok((end, store)) => (end, Some(store)),
+            // The instance could not be made, which is ours to mend.
+            Err(error) => (End::Trapped { signal: SIGABRT, message: format!("{error:#}") }, None),
+        };
+        let cpu = thread_cpu_time().saturating_sub(cpu_before);
+        self.timekeeper.forget(&run);
+        let mut store = store;
+        let (report, (files, links), peak_bytes) = match &mut store {
+            Some(store) => {
+                let guest = store.data_mut();
+                let peak_bytes = guest.peak_bytes();
+                (std::mem::take(&mut guest.report), made_files(guest, &job), peak_bytes)
+            }
+            None => Default::default(),
+        };
+        let finished = Finished {
+            end,
+            output: run.take_output(),
+            report,
+            files,
+            links,
+            wall_micros: micros(run.elapsed()),
+            cpu_micros: micros(cpu),
+            peak_bytes,
+        };
+        (finished, Remains { _store: store })
+    }
+
+    fn run(&self, job: &Job, run: &Arc<Run>) -> Result<(End, Store<Guest>)> {
+        let runtime = usize::try_from(job.runtime).ok().and_then(|index| self.runtimes.get(index));
+        let runtime = runtime.ok_or_else(|| wasmtime::Error::msg("there is no such runtime"))?;
+        let surroundings = Surroundings {
+            image: &runtime.image,
+            files: &job.files,
+            program: Some((&job.file, &job.code)),
+            stdin: &job.stdin,
+            limits: &job.limits,
+            base_memory: runtime.base_memory,
+        };
+        let mut store = new_store(&self.engine, &surroundings, run)?;
+        let instance = runtime.pre.instantiate(&mut store)?;
+        Guest::adopt(&mut store, &instance)?;
+        let result = runtime.driver.run(&mut store, &instance, job);
+        let end = judge(result, run, store.data());
+        Ok((end, store))
+    }
+}
+
+/// A store for a runtime that is started ahead of all runs, and the run that stands for that.
+pub(crate) fn set_up_store(engine: &Engine, image: &Image) -> Result<(Store<Guest>, Arc<Run>)> {
+    const LONG_MICROS: u64 = 600_000_000;
+    const PLENTY: u64 = 1 << 30;
+    let limits =
+        JobLimits { wall_micros: LONG_MICROS, cpu_micros: LONG_MICROS, memory: PLENTY, disk: PLENTY, files: 1_000 };
+    let run = Arc::new(Run::start(RunId(0), &limits, None));
+    let surroundings =
+        Surroundings { image, files: &[], program: None, stdin: &[], limits: &limits, base_memory: PLENTY };
+    Ok((new_store(engine, &surroundings, &run)?, run))
+}
+
+fn new_store(engine: &Engine, surroundings: &Surroundings<'_>, run: &Arc<Run>) -> Result<Store<Guest>> {
+    let mut store = Store::new(engine, Guest::new(surroundings, Arc::clone(run))?);
+    store.limiter(|guest| guest.limiter());
+    store.set_epoch_deadline(1);
+    let (run, cpu_before) = (Arc::clone(run), thread_cpu_time());
+    // The epoch moves when some run has to end; each run finds out whether it is the one.
+    store.epoch_deadline_callback(move |_| {
+        if thread_cpu_time().saturating_sub(cpu_before) >= run.cpu_limit() {
+            run.interrupt(Interruption::OverCpu);
+        }
+        Ok(if run.interruption().is_some() { UpdateDeadline::Interrupt } else { UpdateDeadline::Continue(1) })
+    });
+    Ok(store)
+}
+
+const SIGILL: i32 = 4;
+const SIGABRT: i32 = 6;
+const SIGFPE: i32 = 8;
+const SIGSEGV: i32 = 11;
+
+/// How a run ended, from what wasmtime and our own limits say.
+fn judge(result: Result<i32>, run: &Run, guest: &Guest) -> End {
+    let end = match result {
+        // As the kernel does it.
+        Ok(code) => End::Exited(code.to_le_bytes()[0]),
+        Err(error) => match (error.downcast_ref::<belljar_wasi::End>(), error.downcast_ref::<Trap>()) {
+            (Some(belljar_wasi::End::Exit(code)), _) => End::Exited(code.to_le_bytes()[0]),
+            (Some(belljar_wasi::End::Interrupted), _) | (None, Some(Trap::Interrupt)) => interrupted(run),
+            (None, Some(trap)) => End::Trapped { signal: signal_of(*trap), message: trap.to_string() },
+            (None, None) => End::Trapped { signal: SIGABRT, message: format!("{error:#}") },
+        },
+    };
+    match &end {
+        End::Trapped { .. } if guest.was_refused_memory() => End::OverMemory,
+        End::Exited(code) if *code != 0 && guest.was_refused_memory() && guest.report.is_out_of_memory() => {
+            End::OverMemory
+        }
+        _ => end,
+    }
+}
+
+fn interrupted(run: &Run) -> End {
+    match run.interruption() {
+        Some(Interruption::Cancelled) => End::Cancelled,
+        Some(Interruption::OverCpu) => End::OverCpu,
+        Some(Interruption::TimedOut) | None => End::TimedOut,
+    }
+}
+
+/// The signal that ends a native program for the same reason.
+fn signal_of(trap: Trap) -> i32 {
+    match trap {
+        // What `abort` and a failed assertion become.
+        Trap::UnreachableCodeReached => SIGABRT,
+        Trap::IntegerDivisionByZero | Trap::IntegerOverflow | Trap::BadConversionToInteger => SIGFPE,
+        Trap::StackOverflow
+        | Trap::MemoryOutOfBounds
+        | Trap::HeapMisaligned
+        | Trap::TableOutOfBounds
+        | Trap::IndirectCallToNull
+        | Trap::BadSignature
+        | Trap::NullReference => SIGSEGV,
+        _ => SIGILL,
+    }
+}
+
+fn made_files(guest: &mut Guest, job: &Job) -> (Vec<MadeFile>, Vec<String>) {
+    let (mut files, links) = guest.take_changed_files(&job.files);
+    if job.collect == Collecting::Sizes {
+        for file in &mut files {
+            file.contents = None;
+        }
+    }
+    (files, links)
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,240 @@
+//! What a store holds: one guest's view of the world, what it is held to, and what its driver says about it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use belljar_wasi::{Context, FileOrigin, Host, Image, Interrupted, OutputStream, Quota};
+use rustix::time::{ClockId, clock_gettime};
+use wasmtime::{AsContextMut, Caller, Instance, Linker, Memory, ResourceLimiter, Result, Store};
+
+use crate::protocol::{self, JobFile, JobLimits, MadeFile, Report};
+use crate::run::Run;
+
+/// A guest.
+pub(crate) struct Guest {
+    /// `None` once its files have been taken.
+    wasi: Option<Context<World>>,
+    limiter: Limiter,
+    memory: Option<Memory>,
+    pub(crate) report: Report,
+}
+
+/// What a guest is put into.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) image: &'a Image,
+    pub(crate) files: &'a [JobFile],
+    /// The program's path and text.
+    pub(crate) program: Option<(&'a str, &'a [u8])>,
+    pub(crate) stdin: &'a [u8],
+    pub(crate) limits: &'a JobLimits,
+    /// Bytes of memory that are there before the limit counts.
+    pub(crate) base_memory: u64,
+}
+
+impl Guest {
+    pub(crate) fn new(surroundings: &Surroundings<'_>, run: Arc<Run>) -> Result<Self> {
+        let limits = surroundings.limits;
+        // The program's own file is not the guest's to pay for.
+        let program_size = surroundings.program.map_or(0, |(_, text)| text.len() as u64);
+        let quota = Quota { bytes: limits.disk + program_size, entries: limits.files.saturating_add(1) };
+        let mut wasi = Context::new(World::new(run), surroundings.image, quota);
+        let refused = |path: &str, error| wasmtime::Error::msg(format!("`{path}` cannot be put into the workspace: {error}"));
+        for file in surroundings.files {
+            wasi.add_input(&file.path, file.contents.clone()).map_err(|error| refused(&file.path, error))?;
+        }
+        if let Some((path, text)) = surroundings.program {
+            let name = path.strip_prefix(crate::WORKSPACE).unwrap_or(path).trim_start_matches('/');
+            wasi.add_input(name, text.to_vec()).map_err(|error| refused(path, error))?;
+        }
+        wasi.set_stdin(surroundings.stdin.to_vec());
+        let limiter = Limiter { most: surroundings.base_memory + limits.memory, peak: 0, refused: Refused::No };
+        Ok(Self { wasi: Some(wasi), limiter, memory: None, report: Report::default() })
+    }
+
+    /// Remembers where the instance's memory is, so that no call has to look it up.
+    pub(crate) fn adopt(store: &mut Store<Self>, instance: &Instance) -> Result<()> {
+        let memory = instance.get_memory(&mut *store, "memory");
+        store.data_mut().memory = Some(memory.ok_or_else(|| wasmtime::Error::msg("the module has no memory"))?);
+        Ok(())
+    }
+
+    /// The instance's memory.
+    pub(crate) fn memory(store: &Store<Self>) -> Result<Memory> {
+        store.data().memory.ok_or_else(no_instance)
+    }
+
+    /// The instance's memory and the guest that it belongs to, for a call of the host.
+    pub(crate) fn split<'a>(caller: &'a mut impl AsContextMut<Data = Self>) -> Result<(&'a mut [u8], &'a mut Self)> {
+        let context = caller.as_context_mut();
+        let memory = context.data().memory.ok_or_else(no_instance)?;
+        Ok(memory.data_and_store_mut(context))
+    }
+
+    /// Its files, clocks and streams.
+    pub(crate) fn wasi(&mut self) -> Result<&mut Context<World>> {
+        self.wasi.as_mut().ok_or_else(no_instance)
+    }
+
+    pub(crate) fn limiter(&mut self) -> &mut dyn ResourceLimiter {
+        &mut self.limiter
+    }
+
+    pub(crate) fn was_refused_memory(&self) -> bool {
+        self.limiter.refused == Refused::Yes
+    }
+
+    /// The most that its memory and files were together, or nearly: files are looked at only now.
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        self.limiter.peak + self.wasi.as_ref().map_or(0, |wasi| wasi.usage().bytes)
+    }
+
+    /// Files that it made or changed, and links, which are not brought back. Nothing works after this.
+    pub(crate) fn take_changed_files(&mut self, given: &[JobFile]) -> (Vec<MadeFile>, Vec<String>) {
+        let Some(wasi) = self.wasi.take() else { return (Vec::new(), Vec::new()) };
+        let (_, workspace) = wasi.into_workspace();
+        let changed = workspace.files.into_iter().filter(|file| file.origin != FileOrigin::Unchanged);
+        let made = changed.filter_map(|file| {
+            let (path, origin, size) = (file.path.clone(), file.origin, file.size());
+            let contents = file.into_contents().into_vec();
+            // Written anew with what was in it.
+            let same = origin == FileOrigin::Changed
+                && given.iter().any(|given| given.path == path && given.contents == contents);
+            (!same).then_some(MadeFile { path, size, contents: Some(contents) })
+        });
+        (made.collect(), workspace.links)
+    }
+}
+
+fn no_instance() -> wasmtime::Error {
+    wasmtime::Error::msg("a call without an instance")
+}
+
+/// Clocks, randomness and output of a run.
+#[derive(Debug)]
+pub(crate) struct World {
+    run: Arc<Run>,
+    /// Where its monotonic clock starts. Not the machine's own start, which is nobody's business.
+    epoch: Instant,
+    cpu_before: Duration,
+}
+
+impl World {
+    fn new(run: Arc<Run>) -> Self {
+        Self { run, epoch: Instant::now(), cpu_before: thread_cpu_time() }
+    }
+}
+
+impl Host for World {
+    fn realtime(&self) -> u64 {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        nanos(since)
+    }
+
+    fn monotonic(&self) -> u64 {
+        // Never 0, which programs take for "not set".
+        1_000_000_000 + nanos(self.epoch.elapsed())
+    }
+
+    fn cpu_time(&self) -> u64 {
+        nanos(thread_cpu_time().saturating_sub(self.cpu_before))
+    }
+
+    fn sleep(&mut self, duration: Duration) -> Result<(), Interrupted> {
+        self.run.sleep(duration).map_err(|_| Interrupted)
+    }
+
+    fn random(&mut self, buffer: &mut [u8]) {
+        let mut rest = buffer;
+        while !rest.is_empty() {
+            // The kernel's generator does not fail once it is seeded; an interrupted call is made again.
+            let count = rustix::rand::getrandom(&mut *rest, rustix::rand::GetRandomFlags::empty()).unwrap_or(0);
+            rest = rest.get_mut(count..).unwrap_or_default();
+        }
+    }
+
+    fn output(&mut self, stream: OutputStream, bytes: &[u8]) {
+        let stream = match stream {
+            OutputStream::Stdout => protocol::OutputStream::Stdout,
+            OutputStream::Stderr => protocol::OutputStream::Stderr,
+        };
+        // A run that is interrupted here finds out at the next epoch.
+        self.run.write(stream, bytes).ok();
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// CPU time of this thread since it started.
+pub(crate) fn thread_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Holds an instance to its memory.
+#[derive(Debug)]
+struct Limiter {
+    most: u64,
+    peak: u64,
+    refused: Refused,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refused {
+    No,
+    Yes,
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(&mut self, _: usize, desired: usize, maximum: Option<usize>) -> Result<bool> {
+        let allowed = desired as u64 <= self.most && maximum.is_none_or(|maximum| desired <= maximum);
+        if allowed {
+            self.peak = self.peak.max(desired as u64);
+        } else {
+            self.refused = Refused::Yes;
+        }
+        // Refused, the guest's allocator says so to the guest, which can go on.
+        Ok(allowed)
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, maximum: Option<usize>) -> Result<bool> {
+        // Function pointers. Nothing that we run adds any.
+        Ok(desired <= 200_000 && maximum.is_none_or(|maximum| desired <= maximum))
+    }
+}
+
+macro_rules! link_functions {
+    ($($name:ident($($parameter:ident: $type:ty),*) -> $result:tt;)*) => {
+        /// Adds all of WASI.
+        pub(crate) fn link_wasi(linker: &mut Linker<Guest>) -> Result<()> {
+            $(link_function!(linker, $name($($parameter: $type),*) -> $result);)*
+            Ok(())
+        }
+    };
+}
+
+macro_rules! link_function {
+    ($linker:ident, $name:ident($($parameter:ident: $type:ty),*) -> u32) => {
+        $linker.func_wrap(
+            "wasi_snapshot_preview1",
+            stringify!($name),
+            |mut caller: Caller<'_, Guest>, $($parameter: $type),*| -> Result<u32> {
+                let (memory, guest) = Guest::split(&mut caller)?;
+                Ok(guest.wasi()?.$name(memory, $($parameter),*)?.into())
+            },
+        )?
+    };
+    ($linker:ident, $name:ident($($parameter:ident: $type:ty),*) -> ()) => {
+        $linker.func_wrap(
+            "wasi_snapshot_preview1",
+            stringify!($name),
+            |mut caller: Caller<'_, Guest>, $($parameter: $type),*| -> Result<()> {
+                let (memory, guest) = Guest::split(&mut caller)?;
+                Ok(guest.wasi()?.$name(memory, $($parameter),*)?)
+            },
+        )?
+    };
+}
+
+belljar_wasi::for_each_function!(link_functions);

@@ -1,0 +1,283 @@
+//! JavaScript: QuickJS, made into a small Node by the prelude in `runtimes/javascript`.
+
+mod address;
+mod digest;
+mod engine;
+mod files;
+mod host;
+mod prelude;
+mod program;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use belljar_wasi::{End, Host as _};
+use serde::Serialize;
+use wasmtime::{Caller, Instance, Linker, Result, Store, ToWasmtimeResult as _};
+
+use crate::driver::Driver;
+use crate::guest::Guest;
+use crate::protocol::Job;
+
+use engine::{Hook, Js, Places, Running, Stop, Value};
+use program::{Prepared, Role};
+
+/// Stack that JavaScript may use, of the mebibyte that the module has. More than this deep, and it is a RangeError.
+const STACK: u32 = 512 << 10;
+
+/// How much a program can allocate before its first garbage collection, which writes to all of the snapshot's heap.
+const UNCOLLECTED: u32 = 8 << 20;
+
+/// Something in a program that the prelude has to prepare for; the numbers are the prelude's.
+const USES_DENO: i32 = 1;
+
+/// The driver.
+#[derive(Debug, Default)]
+pub(crate) struct QuickJs {
+    /// The same in all instances of a snapshot, so found once.
+    places: Arc<OnceLock<Places>>,
+}
+
+/// What a program was given, as the prelude reads it.
+#[derive(Serialize)]
+struct Circumstances<'a> {
+    args: &'a [String],
+    #[serde(serialize_with = "as_map")]
+    env: &'a [(String, String)],
+}
+
+fn as_map<S: serde::Serializer>(pairs: &&[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+}
+
+impl Driver for QuickJs {
+    fn link(&self, linker: &mut Linker<Guest>) -> Result<()> {
+        // UTC, wherever the machine is.
+        linker.func_wrap("env", "host_get_timezone_offset", |_: u32, _: u32| 0_i32)?;
+        // Epochs interrupt; the engine need not ask.
+        linker.func_wrap("env", "host_interrupt", || 0_i32)?;
+        let places = Arc::clone(&self.places);
+        linker.func_wrap(
+            "env",
+            "host_call",
+            move |mut caller: Caller<'_, Guest>, _: u32, _: u32, _: u32, count: u32, list: u32| {
+                let places = find_places(&places, &mut caller)?;
+                host::call(&mut caller, places, list, count)
+            },
+        )?;
+        let places = Arc::clone(&self.places);
+        linker.func_wrap(
+            "env",
+            "host_promise_rejection",
+            move |mut caller: Caller<'_, Guest>, promise: u32, reason: u32, handled: i32| {
+                let places = find_places(&places, &mut caller)?;
+                reject(&mut Js::new(&mut caller, places), promise, reason, handled != 0)
+            },
+        )?;
+        let places = Arc::clone(&self.places);
+        linker.func_wrap(
+            "env",
+            "host_module_normalize",
+            move |mut caller: Caller<'_, Guest>, base: u32, name: u32| {
+                let places = find_places(&places, &mut caller)?;
+                null_if_thrown(resolve(&mut Js::new(&mut caller, places), base, name))
+            },
+        )?;
+        let places = Arc::clone(&self.places);
+        linker.func_wrap(
+            "env",
+            "host_module_load",
+            move |mut caller: Caller<'_, Guest>, name: u32, length_at: u32| {
+                let places = find_places(&places, &mut caller)?;
+                null_if_thrown(load(&mut Js::new(&mut caller, places), name, length_at))
+            },
+        )?;
+        Ok(())
+    }
+
+    fn initialize(&self, store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
+        const HOST: &str = "__host";
+        let mut running = Running { store, instance };
+        let started = engine::call::<_, (), i32>(&mut running, "qjs_init", ())?;
+        if started != 0 {
+            return Err(wasmtime::Error::msg("QuickJS did not start"));
+        }
+        let mut js = Js::make_table(&mut running)?;
+        self.places.set(js.places()).ok();
+        js.call::<i32, ()>("qjs_set_module_loader", 1)?;
+        js.call::<u32, ()>("qjs_set_max_stack_size", STACK)?;
+        js.define_host_function(HOST)?;
+
+        let entry = prelude::text(prelude::ENTRY).unwrap_or_default();
+        let exports = evaluate_now(&mut js, entry, &[prelude::SCHEME, prelude::ENTRY].concat())?;
+        let hooks = js.property(exports, "default")?;
+        for (index, hook) in (0..).zip(engine::HOOKS) {
+            let function = js.element(hooks, index)?;
+            js.set_hook(hook, function)?;
+        }
+        js.call::<i32, ()>("qjs_set_promise_rejection_handler", 1)?;
+        let modules = js.call_hook(Hook::Preload, &[])?;
+        let modules = js.text(modules).map_err(|stop| unexpected(&mut js, stop))?;
+        evaluate_now(&mut js, &modules, &[prelude::SCHEME, "preload.js"].concat())?;
+
+        js.call::<(), ()>("qjs_run_gc", ())?;
+        let used = js.heap_size()?;
+        js.call("qjs_set_gc_threshold", used.saturating_add(UNCOLLECTED))
+    }
+
+    fn run(&self, store: &mut Store<Guest>, instance: &Instance, job: &Job) -> Result<i32> {
+        let mut running = Running { store, instance };
+        let places = match self.places.get() {
+            Some(places) => *places,
+            None => {
+                let places = Js::find_places(&mut running)?;
+                *self.places.get_or_init(|| places)
+            }
+        };
+        let mut js = Js::new(&mut running, places);
+        start(&mut js, job)?;
+        loop {
+            js.run_jobs()?;
+            let next = js.call_hook(Hook::Turn, &[])?.number();
+            if next < 0.0 {
+                // -1 is exit code 0. Never more than a byte.
+                return Ok(exit_code(next));
+            }
+            if next > 0.0 {
+                let pause = Duration::try_from_secs_f64(next / 1e3).unwrap_or(Duration::MAX);
+                js.guest()?.wasi()?.host_mut().sleep(pause).map_err(End::from)?;
+            }
+        }
+    }
+}
+
+/// Gives the program to the prelude, which runs it up to where it first waits.
+fn start(js: &mut Js<'_, Running<'_>>, job: &Job) -> Result<()> {
+    let source = String::from_utf8_lossy(&job.code);
+    let prepared = Prepared::new(&source, &job.file, Role::Main);
+    let circumstances = Circumstances { args: &job.args, env: &job.env };
+    let circumstances = serde_json::to_string(&circumstances).to_wasmtime_result()?;
+    let facts = if source.contains("Deno.") && !source.contains("typeof Deno") { USES_DENO } else { 0 };
+    let variables = (!job.variables.is_empty()).then(|| variables(job));
+    let mut new_text = |text: &str| js.new_text(text).map_err(|stop| unexpected(js, stop));
+    let file = new_text(&job.file)?;
+    let text = new_text(&prepared.text)?;
+    let circumstances = new_text(&circumstances)?;
+    let variables = match variables {
+        Some(variables) => new_text(&variables)?,
+        None => Value::UNDEFINED,
+    };
+    let kind = Value::int(prepared.kind as i32);
+    js.call_hook(Hook::Main, &[kind, file, Value::int(facts), text, circumstances, variables])?;
+    Ok(())
+}
+
+/// The variables as one JSON object. Each is JSON already.
+fn variables(job: &Job) -> String {
+    let quoted = |name: &str| serde_json::Value::from(name).to_string();
+    let fields: Vec<String> = job.variables.iter().map(|(name, json)| [&quoted(name), ":", json].concat()).collect();
+    ["{", &fields.join(","), "}"].concat()
+}
+
+/// Why it ended: -1 minus the exit code.
+#[expect(clippy::cast_possible_truncation, reason = "`as` clamps, and what the prelude returns is small")]
+fn exit_code(next: f64) -> i32 {
+    (-1.0 - next) as i32
+}
+
+/// The places, which an instance knows from the time it was initialized.
+fn find_places(places: &OnceLock<Places>, caller: &mut Caller<'_, Guest>) -> Result<Places> {
+    match places.get() {
+        Some(places) => Ok(*places),
+        None => Js::find_places(caller),
+    }
+}
+
+/// Evaluates a module whose promise is kept without anything to wait for; returns what it exports.
+fn evaluate_now(js: &mut Js<'_, Running<'_>>, text: &str, file: &str) -> Result<Value> {
+    const FULFILLED: i32 = 1;
+    let promise = js.evaluate_module(text, file).map_err(|stop| unexpected(js, stop))?;
+    js.run_jobs()?;
+    let result = js.promise_result(promise)?;
+    if js.promise_state(promise)? == FULFILLED {
+        return Ok(result);
+    }
+    Err(described(js, result))
+}
+
+/// An exception where there should be none.
+fn unexpected<S: engine::Scope>(js: &mut Js<'_, S>, stop: Stop) -> wasmtime::Error {
+    match stop {
+        Stop::Ended(error) => error,
+        Stop::Thrown => match js.take_exception() {
+            Ok(exception) => described(js, exception),
+            Err(error) => error,
+        },
+    }
+}
+
+fn described<S: engine::Scope>(js: &mut Js<'_, S>, exception: Value) -> wasmtime::Error {
+    let words = js.text(exception).unwrap_or_else(|_| "an exception".to_owned());
+    wasmtime::Error::msg(format!("the prelude failed: {words}"))
+}
+
+/// Tells the prelude of a promise that was rejected with nobody to hear of it, or heard of after all. Both values are ours to free.
+fn reject(js: &mut Js<'_, Caller<'_, Guest>>, promise_at: u32, reason_at: u32, handled: bool) -> Result<()> {
+    let (promise, reason) = (js.value_at(promise_at)?, js.value_at(reason_at)?);
+    for pointer in [promise_at, reason_at] {
+        js.release(pointer)?;
+    }
+    js.call_hook(Hook::Rejected, &[promise, reason, Value::bool(handled)])?;
+    Ok(())
+}
+
+/// Where a module's name is in full, in memory that the engine frees.
+fn resolve(js: &mut Js<'_, Caller<'_, Guest>>, base: u32, name: u32) -> Result<u32, Stop> {
+    let (base, name) = (js.c_string(base)?, js.c_string(name)?);
+    // A program's files have absolute paths; anything else is a text that the prelude made.
+    let full = if base.starts_with('/') {
+        let (base, name) = (js.new_text(&base)?, js.new_text(&name)?);
+        let full = js.call_hook(Hook::ResolveImport, &[base, name])?;
+        if full.is_exception() {
+            return Err(Stop::Thrown);
+        }
+        js.text(full)?
+    } else {
+        name.strip_prefix("./").map_or_else(|| name.clone(), |file| [prelude::SCHEME, file].concat())
+    };
+    match js.put(full.as_bytes())? {
+        Some(pointer) => Ok(pointer),
+        None => Err(js.throw_out_of_memory()),
+    }
+}
+
+/// Where a module's text is, in memory that the engine frees; its length goes to `length_at`.
+fn load(js: &mut Js<'_, Caller<'_, Guest>>, name: u32, length_at: u32) -> Result<u32, Stop> {
+    let name = js.c_string(name)?;
+    let text = match name.strip_prefix(prelude::SCHEME).and_then(prelude::text) {
+        Some(text) => std::borrow::Cow::Borrowed(text),
+        None => {
+            let name = js.new_text(&name)?;
+            let text = js.call_hook(Hook::LoadImport, &[name])?;
+            if text.is_exception() {
+                return Err(Stop::Thrown);
+            }
+            js.text(text)?.into()
+        }
+    };
+    let length = u32::try_from(text.len()).map_err(wasmtime::Error::from)?;
+    js.write(length_at, &length.to_le_bytes())?;
+    match js.put(text.as_bytes())? {
+        Some(pointer) => Ok(pointer),
+        None => Err(js.throw_out_of_memory()),
+    }
+}
+
+/// The engine sees a null pointer, and finds the exception.
+fn null_if_thrown(result: Result<u32, Stop>) -> Result<u32> {
+    match result {
+        Ok(pointer) => Ok(pointer),
+        Err(Stop::Thrown) => Ok(0),
+        Err(Stop::Ended(error)) => Err(error),
+    }
+}

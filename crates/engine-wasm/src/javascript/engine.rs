@@ -1,0 +1,562 @@
+//! QuickJS as its exports show it: values, strings, calls.
+//!
+//! A value is 64 bits in WebAssembly: the upper half says what it is, the lower half is the number, or where the thing is in memory. What
+//! the lower half points to is the engine's own; nothing here follows it.
+
+use wasmtime::{
+    AsContext, AsContextMut, Caller, Func, Instance, Result, Store, StoreContext, StoreContextMut, WasmParams,
+    WasmResults,
+};
+
+use crate::guest::Guest;
+
+/// A JavaScript value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Value(u64);
+
+const TAG_STRING: i32 = -7;
+const TAG_STRING_ROPE: i32 = -6;
+const TAG_INT: i32 = 0;
+const TAG_BOOL: i32 = 1;
+const TAG_UNDEFINED: i32 = 3;
+const TAG_EXCEPTION: i32 = 6;
+const TAG_FIRST: i32 = -9;
+const TAG_FLOAT: i32 = 8;
+/// What is added to a number's bits so that they look like none of the tags.
+const FLOAT_OFFSET: u64 = (0x7ff8_0000 - (TAG_FIRST as i64) as u64 + 1) << 32;
+
+impl Value {
+    pub(super) const UNDEFINED: Self = Self::tagged(TAG_UNDEFINED, 0);
+
+    const fn tagged(tag: i32, payload: u32) -> Self {
+        Self((tag.cast_unsigned() as u64) << 32 | payload as u64)
+    }
+
+    pub(super) const fn int(number: i32) -> Self {
+        Self::tagged(TAG_INT, number.cast_unsigned())
+    }
+
+    pub(super) const fn bool(value: bool) -> Self {
+        Self::tagged(TAG_BOOL, value as u32)
+    }
+
+    pub(super) fn float(number: f64) -> Self {
+        // All that are not a number are one.
+        let bits = if number.is_nan() { 0x7ff8_0000_0000_0000 } else { number.to_bits() };
+        Self(bits.wrapping_sub(FLOAT_OFFSET))
+    }
+
+    fn tag(self) -> i32 {
+        let tag = ((self.0 >> 32) as u32).cast_signed();
+        // Every other pattern is a number.
+        if (TAG_FIRST..TAG_FLOAT).contains(&tag) { tag } else { TAG_FLOAT }
+    }
+
+    fn payload(self) -> u32 {
+        self.0 as u32
+    }
+
+    pub(super) fn is_undefined(self) -> bool {
+        self.tag() == TAG_UNDEFINED
+    }
+
+    pub(super) fn is_exception(self) -> bool {
+        self.tag() == TAG_EXCEPTION
+    }
+
+    pub(super) fn is_string(self) -> bool {
+        matches!(self.tag(), TAG_STRING | TAG_STRING_ROPE)
+    }
+
+    /// The number that it is; of anything else NaN.
+    pub(super) fn number(self) -> f64 {
+        match self.tag() {
+            TAG_INT | TAG_BOOL => f64::from(self.payload().cast_signed()),
+            TAG_FLOAT => f64::from_bits(self.0.wrapping_add(FLOAT_OFFSET)),
+            _ => f64::NAN,
+        }
+    }
+
+    pub(super) fn is_true(self) -> bool {
+        self.tag() == TAG_BOOL && self.payload() != 0
+    }
+}
+
+/// Why a call of the host does not return a value.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// A JavaScript exception is set.
+    Thrown,
+    /// The run is over, or cannot go on.
+    Ended(wasmtime::Error),
+}
+
+impl From<wasmtime::Error> for Stop {
+    fn from(error: wasmtime::Error) -> Self {
+        Self::Ended(error)
+    }
+}
+
+/// An instance, from outside its calls and from within.
+pub(super) trait Scope: AsContextMut<Data = Guest> {
+    fn find(&mut self, name: &str) -> Option<Func>;
+}
+
+impl Scope for Caller<'_, Guest> {
+    fn find(&mut self, name: &str) -> Option<Func> {
+        self.get_export(name)?.into_func()
+    }
+}
+
+/// A store and its instance.
+pub(super) struct Running<'a> {
+    pub(super) store: &'a mut Store<Guest>,
+    pub(super) instance: &'a Instance,
+}
+
+impl AsContext for Running<'_> {
+    type Data = Guest;
+
+    fn as_context(&self) -> StoreContext<'_, Guest> {
+        self.store.as_context()
+    }
+}
+
+impl AsContextMut for Running<'_> {
+    fn as_context_mut(&mut self) -> StoreContextMut<'_, Guest> {
+        self.store.as_context_mut()
+    }
+}
+
+impl Scope for Running<'_> {
+    fn find(&mut self, name: &str) -> Option<Func> {
+        self.instance.get_func(&mut *self.store, name)
+    }
+}
+
+/// Where things are in a snapshot's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Places {
+    /// The engine's context, which most of its functions ask for.
+    context: u32,
+    /// What we keep in memory: the prelude's functions, room for an answer, and memory for bad times.
+    table: u32,
+}
+
+/// The prelude's functions, in the order of its export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hook {
+    Main,
+    Turn,
+    ResolveImport,
+    LoadImport,
+    Rejected,
+    Preload,
+}
+
+pub(super) const HOOKS: [Hook; 6] =
+    [Hook::Main, Hook::Turn, Hook::ResolveImport, Hook::LoadImport, Hook::Rejected, Hook::Preload];
+const VALUE_BYTES: u32 = 8;
+/// Where the engine puts a length that it returns beside a pointer.
+const LENGTH_AT: u32 = 6 * VALUE_BYTES;
+const RESERVE_AT: u32 = LENGTH_AT + 8;
+/// Arguments of a call.
+const ARGUMENTS_AT: u32 = RESERVE_AT + 8;
+const MAX_ARGUMENTS: u32 = 8;
+const TABLE_BYTES: u32 = ARGUMENTS_AT + MAX_ARGUMENTS * VALUE_BYTES;
+
+/// Kept for a program's last words when it has used up its memory.
+const RESERVE: u32 = 256 << 10;
+
+/// The engine of one instance.
+pub(super) struct Js<'a, S> {
+    scope: &'a mut S,
+    places: Places,
+}
+
+impl<'a, S: Scope> Js<'a, S> {
+    pub(super) fn new(scope: &'a mut S, places: Places) -> Self {
+        Self { scope, places }
+    }
+
+    /// Makes the table in the memory of an instance that has started, and leaves word where it is.
+    pub(super) fn make_table(scope: &'a mut S) -> Result<Self> {
+        let context = call::<S, (), u32>(scope, "qjs_get_context_ptr", ())?;
+        let table = call::<S, u32, u32>(scope, "malloc", TABLE_BYTES)?;
+        call::<S, (u32, u32), ()>(scope, "JS_SetContextOpaque", (context, table))?;
+        let mut js = Self { scope, places: Places { context, table } };
+        let reserve = js.call::<u32, u32>("malloc", RESERVE)?;
+        js.write(table + RESERVE_AT, &reserve.to_le_bytes())?;
+        Ok(js)
+    }
+
+    /// Finds the table in the memory of an instance of a snapshot.
+    pub(super) fn find_places(scope: &mut S) -> Result<Places> {
+        let context = call::<S, (), u32>(scope, "qjs_get_context_ptr", ())?;
+        let table = call::<S, u32, u32>(scope, "JS_GetContextOpaque", context)?;
+        Ok(Places { context, table })
+    }
+
+    pub(super) fn places(&self) -> Places {
+        self.places
+    }
+
+    pub(super) fn scope(&mut self) -> &mut S {
+        self.scope
+    }
+
+    pub(super) fn guest(&mut self) -> Result<&mut Guest> {
+        Ok(Guest::split(self.scope)?.1)
+    }
+
+    /// Calls one of the engine's functions.
+    pub(super) fn call<P: WasmParams, R: WasmResults>(&mut self, name: &str, parameters: P) -> Result<R> {
+        call(self.scope, name, parameters)
+    }
+
+    /// The context, which most functions take before anything else.
+    fn context(&self) -> u32 {
+        self.places.context
+    }
+
+    pub(super) fn set_hook(&mut self, hook: Hook, value: Value) -> Result<()> {
+        self.write(self.hook_at(hook), &value.0.to_le_bytes())
+    }
+
+    fn hook_at(&self, hook: Hook) -> u32 {
+        self.places.table + hook as u32 * VALUE_BYTES
+    }
+
+    /// Calls one of the prelude's functions. Takes the arguments over.
+    pub(super) fn call_hook(&mut self, hook: Hook, arguments: &[Value]) -> Result<Value> {
+        let function = Value(u64::from_le_bytes(self.read(self.hook_at(hook))?));
+        let start = self.places.table + ARGUMENTS_AT;
+        let count = u32::try_from(arguments.len())?;
+        let bytes: Vec<u8> = arguments.iter().flat_map(|value| value.0.to_le_bytes()).collect();
+        // A hook is never called with more than there is room for, nor while the arguments of another are still being read: the engine
+        // copies them first.
+        self.write(start, &bytes)?;
+        let parameters = (self.context(), function.0, Value::UNDEFINED.0, count, start);
+        let result = Value(self.call("JS_Call", parameters)?);
+        for argument in arguments {
+            self.free(*argument)?;
+        }
+        Ok(result)
+    }
+
+    pub(super) fn free(&mut self, value: Value) -> Result<()> {
+        // Numbers and the like have nothing to be freed.
+        if value.tag() >= 0 {
+            return Ok(());
+        }
+        let context = self.context();
+        self.call("JS_FreeValue", (context, value.0))
+    }
+
+    /// Takes the exception that a call left.
+    pub(super) fn take_exception(&mut self) -> Result<Value> {
+        let context = self.context();
+        Ok(Value(self.call("JS_GetException", context)?))
+    }
+
+    /// Makes a global function that calls the host.
+    pub(super) fn define_host_function(&mut self, name: &str) -> Result<()> {
+        let pointer = self.put(name.as_bytes())?.ok_or_else(no_memory)?;
+        let length = u32::try_from(name.len())?;
+        let function = self.call::<_, u32>("qjs_new_host_function", (pointer, length, 0_u32))?;
+        let global = self.call::<(), u32>("qjs_get_global", ())?;
+        self.call::<_, i32>("qjs_set_prop_string", (global, pointer, function))?;
+        self.call::<u32, ()>("qjs_free_value", function)?;
+        self.call::<u32, ()>("qjs_free_value", global)?;
+        self.release(pointer)
+    }
+
+    /// Bytes that the engine has allocated.
+    pub(super) fn heap_size(&mut self) -> Result<u32> {
+        /// 26 numbers of 8 bytes, of which this is the first.
+        const USAGE: u32 = 26 * 8;
+        let pointer = self.call::<u32, u32>("malloc", USAGE)?;
+        self.call::<u32, ()>("qjs_compute_memory_usage", pointer)?;
+        let size = u64::from_le_bytes(self.read(pointer)?);
+        self.release(pointer)?;
+        Ok(u32::try_from(size)?)
+    }
+
+    pub(super) fn property(&mut self, object: Value, name: &str) -> Result<Value> {
+        let name = self.put(name.as_bytes())?.ok_or_else(no_memory)?;
+        let context = self.context();
+        let value = Value(self.call("JS_GetPropertyStr", (context, object.0, name))?);
+        self.release(name)?;
+        Ok(value)
+    }
+
+    pub(super) fn element(&mut self, array: Value, index: u32) -> Result<Value> {
+        let context = self.context();
+        Ok(Value(self.call("JS_GetPropertyUint32", (context, array.0, index))?))
+    }
+
+    /// Evaluates a text. `first_line` is the number of its first line.
+    pub(super) fn evaluate(&mut self, text: &[&[u8]], file: &str, flags: u32, first_line: i32) -> Result<Value, Stop> {
+        let text = text.concat();
+        let length = u32::try_from(text.len()).map_err(wasmtime::Error::from)?;
+        let Some(code) = self.put(&text)? else { return Err(self.throw_out_of_memory()) };
+        let Some(name) = self.put(file.as_bytes())? else { return Err(self.throw_out_of_memory()) };
+        // JSEvalOptions: version, flags, file, line.
+        let fields = [1_u32, flags, name, first_line.cast_unsigned()];
+        let bytes: Vec<u8> = fields.iter().flat_map(|field| field.to_le_bytes()).collect();
+        let Some(options) = self.put(&bytes)? else { return Err(self.throw_out_of_memory()) };
+        let parameters = (self.context(), code, length, options);
+        let value = Value(self.call("JS_Eval2", parameters)?);
+        for pointer in [options, name, code] {
+            self.release(pointer)?;
+        }
+        if value.is_exception() { Err(Stop::Thrown) } else { Ok(value) }
+    }
+
+    /// Evaluates a module; the value is the promise of what it exports.
+    pub(super) fn evaluate_module(&mut self, text: &str, file: &str) -> Result<Value, Stop> {
+        const MODULE: u32 = 1;
+        let length = u32::try_from(text.len()).map_err(wasmtime::Error::from)?;
+        let Some(code) = self.put(text.as_bytes())? else { return Err(self.throw_out_of_memory()) };
+        let Some(name) = self.put(file.as_bytes())? else { return Err(self.throw_out_of_memory()) };
+        let place = self.call::<_, u32>("qjs_eval", (code, length, name, MODULE))?;
+        let value = self.value_at(place)?;
+        for pointer in [place, name, code] {
+            self.release(pointer)?;
+        }
+        if value.is_exception() { Err(Stop::Thrown) } else { Ok(value) }
+    }
+
+    /// Runs what promises have waiting, until there is nothing more.
+    pub(super) fn run_jobs(&mut self) -> Result<()> {
+        // Negative is a job that threw. The prelude's own have no way to, and nobody else makes any.
+        while self.call::<(), i32>("qjs_execute_pending_job", ())? != 0 {}
+        Ok(())
+    }
+
+    /// What a promise has come to: 0 for nothing yet, 1 for a value, 2 for an error.
+    pub(super) fn promise_state(&mut self, promise: Value) -> Result<i32> {
+        let context = self.context();
+        self.call("JS_PromiseState", (context, promise.0))
+    }
+
+    pub(super) fn promise_result(&mut self, promise: Value) -> Result<Value> {
+        let context = self.context();
+        Ok(Value(self.call("JS_PromiseResult", (context, promise.0))?))
+    }
+
+    /// A value as text, converted if it is none.
+    pub(super) fn text(&mut self, value: Value) -> Result<String, Stop> {
+        self.with_text(value, |bytes, _| Ok(from_wtf8(bytes)))
+    }
+
+    /// Hands the bytes of a text over, in UTF-8 but for halves of surrogate pairs, without a copy.
+    pub(super) fn with_text<T>(
+        &mut self,
+        value: Value,
+        take: impl FnOnce(&[u8], &mut Guest) -> Result<T>,
+    ) -> Result<T, Stop> {
+        let length_at = self.places.table + LENGTH_AT;
+        let parameters = (self.context(), length_at, value.0, 0_u32);
+        let pointer = self.call::<_, u32>("JS_ToCStringLen2", parameters)?;
+        if pointer == 0 {
+            return Err(Stop::Thrown);
+        }
+        let length = u32::from_le_bytes(self.read(length_at)?);
+        let (memory, guest) = Guest::split(self.scope)?;
+        let taken = take(slice(memory, pointer, length)?, guest)?;
+        let context = self.context();
+        self.call::<_, ()>("JS_FreeCString", (context, pointer))?;
+        Ok(taken)
+    }
+
+    /// Hands the bytes of a Uint8Array over, or of a text.
+    pub(super) fn with_bytes<T>(
+        &mut self,
+        value: Value,
+        take: impl FnOnce(&[u8], &mut Guest) -> Result<T>,
+    ) -> Result<T, Stop> {
+        if value.is_string() {
+            return self.with_text(value, |bytes, guest| match valid_utf8(bytes) {
+                true => take(bytes, guest),
+                false => take(from_wtf8(bytes).as_bytes(), guest),
+            });
+        }
+        let length_at = self.places.table + LENGTH_AT;
+        let parameters = (self.context(), length_at, value.0);
+        let pointer = self.call::<_, u32>("JS_GetUint8Array", parameters)?;
+        let length = u32::from_le_bytes(self.read(length_at)?);
+        if pointer == 0 && length > 0 {
+            return Err(Stop::Thrown);
+        }
+        let (memory, guest) = Guest::split(self.scope)?;
+        Ok(take(slice(memory, pointer, length)?, guest)?)
+    }
+
+    pub(super) fn new_text(&mut self, text: &str) -> Result<Value, Stop> {
+        self.new_from(text.as_bytes(), "JS_NewStringLen")
+    }
+
+    pub(super) fn new_bytes(&mut self, bytes: &[u8]) -> Result<Value, Stop> {
+        self.new_from(bytes, "JS_NewUint8ArrayCopy")
+    }
+
+    fn new_from(&mut self, bytes: &[u8], function: &str) -> Result<Value, Stop> {
+        let length = u32::try_from(bytes.len()).map_err(wasmtime::Error::from)?;
+        let Some(pointer) = self.put(bytes)? else { return Err(self.throw_out_of_memory()) };
+        let parameters = (self.context(), pointer, length);
+        let value = Value(self.call(function, parameters)?);
+        self.release(pointer)?;
+        if value.is_exception() { Err(Stop::Thrown) } else { Ok(value) }
+    }
+
+    /// Room for `length` bytes, which the caller fills and releases.
+    pub(super) fn allocate(&mut self, length: u32) -> Result<u32, Stop> {
+        match self.call::<u32, u32>("malloc", length)? {
+            0 => Err(self.throw_out_of_memory()),
+            pointer => Ok(pointer),
+        }
+    }
+
+    /// A Uint8Array of bytes that are in memory already.
+    pub(super) fn new_bytes_at(&mut self, pointer: u32, length: u32) -> Result<Value, Stop> {
+        let parameters = (self.context(), pointer, length);
+        let value = Value(self.call("JS_NewUint8ArrayCopy", parameters)?);
+        if value.is_exception() { Err(Stop::Thrown) } else { Ok(value) }
+    }
+
+    /// What a call of the host returns: a value, in memory that the engine releases.
+    pub(super) fn hand_over(&mut self, value: Value) -> Result<u32> {
+        let pointer = self.call::<u32, u32>("malloc", VALUE_BYTES)?;
+        if pointer != 0 {
+            self.write(pointer, &value.0.to_le_bytes())?;
+        }
+        Ok(pointer)
+    }
+
+    /// A value of which the engine says where it is.
+    pub(super) fn value_at(&mut self, pointer: u32) -> Result<Value> {
+        Ok(Value(u64::from_le_bytes(self.read(pointer)?)))
+    }
+
+    /// The argument with this number of a call of the host, which are given by where they are.
+    pub(super) fn argument(&mut self, list: u32, index: u32) -> Result<Value> {
+        let pointer = u32::from_le_bytes(self.read(list.saturating_add(index * 4))?);
+        self.value_at(pointer)
+    }
+
+    /// A C string.
+    pub(super) fn c_string(&mut self, pointer: u32) -> Result<String> {
+        let (memory, _) = Guest::split(self.scope)?;
+        let bytes = memory.get(pointer as usize..).unwrap_or_default();
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        Ok(String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned())
+    }
+
+    /// Copies bytes into memory, with a NUL behind them. None when there is no memory.
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<Option<u32>> {
+        let length = u32::try_from(bytes.len())?.checked_add(1).ok_or_else(no_memory)?;
+        let pointer = self.call::<u32, u32>("malloc", length)?;
+        if pointer == 0 {
+            return Ok(None);
+        }
+        let (memory, _) = Guest::split(self.scope)?;
+        let target = memory.get_mut(pointer as usize..).and_then(|rest| rest.get_mut(..=bytes.len()));
+        let target = target.ok_or_else(outside)?;
+        if let Some((end, body)) = target.split_last_mut() {
+            body.copy_from_slice(bytes);
+            *end = 0;
+        }
+        Ok(Some(pointer))
+    }
+
+    pub(super) fn release(&mut self, pointer: u32) -> Result<()> {
+        self.call("free", pointer)
+    }
+
+    /// Gives back what was kept for bad times.
+    pub(super) fn release_reserve(&mut self) -> Result<()> {
+        let place = self.places.table + RESERVE_AT;
+        let reserve = u32::from_le_bytes(self.read(place)?);
+        self.write(place, &[0; 4])?;
+        self.release(reserve)
+    }
+
+    pub(super) fn throw_out_of_memory(&mut self) -> Stop {
+        let context = self.context();
+        match self.call::<u32, u64>("JS_ThrowOutOfMemory", context) {
+            Ok(_) => Stop::Thrown,
+            Err(error) => Stop::Ended(error),
+        }
+    }
+
+    pub(super) fn write(&mut self, pointer: u32, bytes: &[u8]) -> Result<()> {
+        let (memory, _) = Guest::split(self.scope)?;
+        let target = memory.get_mut(pointer as usize..).and_then(|rest| rest.get_mut(..bytes.len()));
+        target.ok_or_else(outside)?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    pub(super) fn read<const N: usize>(&mut self, pointer: u32) -> Result<[u8; N]> {
+        let (memory, _) = Guest::split(self.scope)?;
+        let bytes = memory.get(pointer as usize..).and_then(|rest| rest.first_chunk());
+        bytes.copied().ok_or_else(outside)
+    }
+}
+
+pub(super) fn call<S: Scope, P: WasmParams, R: WasmResults>(scope: &mut S, name: &str, parameters: P) -> Result<R> {
+    let function = scope.find(name).ok_or_else(|| wasmtime::Error::msg(format!("QuickJS has no `{name}`")))?;
+    function.typed::<P, R>(scope.as_context())?.call(scope.as_context_mut(), parameters)
+}
+
+fn slice(memory: &[u8], pointer: u32, length: u32) -> Result<&[u8]> {
+    let bytes = memory.get(pointer as usize..).and_then(|rest| rest.get(..length as usize));
+    bytes.ok_or_else(outside)
+}
+
+fn outside() -> wasmtime::Error {
+    wasmtime::Error::msg("QuickJS points outside its memory")
+}
+
+fn no_memory() -> wasmtime::Error {
+    wasmtime::Error::msg("QuickJS has no memory left")
+}
+
+fn valid_utf8(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok()
+}
+
+/// Text of JavaScript: UTF-8, except that half a surrogate pair is written like a character of its own. One U+FFFD stands for each.
+fn from_wtf8(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        // Such a half is three bytes, each of which is its own invalid chunk; only the first starts one.
+        if !chunk.invalid().is_empty() && chunk.invalid().first().is_some_and(|byte| *byte >= 0xc0) {
+            text.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_what_the_engine_takes_them_for() {
+        for number in [0.0, -0.0, 1.5, -1.0e300, f64::INFINITY, f64::MIN_POSITIVE] {
+            assert_eq!(Value::float(number).number().to_bits(), number.to_bits());
+        }
+        assert!(Value::float(f64::NAN).number().is_nan());
+        assert_eq!(Value::int(-7).number().to_bits(), (-7.0_f64).to_bits());
+        assert!(Value::UNDEFINED.is_undefined() && Value::UNDEFINED.number().is_nan());
+        assert!(Value::bool(true).is_true() && !Value::bool(false).is_true());
+    }
+
+    #[test]
+    fn half_a_pair_is_one_replacement() {
+        assert_eq!(from_wtf8("a€🎉".as_bytes()), "a€🎉");
+        assert_eq!(from_wtf8(b"a\xed\xa0\x80b\xed\xb0\x80"), "a\u{fffd}b\u{fffd}");
+    }
+}

@@ -1,0 +1,177 @@
+//! The operations on files.
+
+use belljar_wasi::{Errno, FileKind, Stat};
+use wasmtime::Result;
+
+use super::engine::{Stop, Value};
+use super::host::Call;
+
+/// How a file is written; the numbers are the prelude's.
+const APPEND: u32 = 1;
+const CREATE_NEW: u32 = 2;
+
+pub(super) fn answer(call: &mut Call<'_, '_>, operation: u32) -> Result<Value, Stop> {
+    let path = call.text(1)?;
+    match operation {
+        60 => {
+            let contents = files(call)?.read(&path);
+            or_number(contents, |bytes| call.js.new_bytes(&bytes))
+        }
+        61 => {
+            let contents = files(call)?.read(&path);
+            or_number(contents, |bytes| call.js.new_text(&String::from_utf8_lossy(&bytes)))
+        }
+        62 => write(call, &path),
+        63 => read_at(call, &path),
+        64 => write_at(call, &path),
+        65 => list(call, &path),
+        66 => stat(call, &path),
+        67 => done(files(call)?.make_directory(&path)),
+        68 => done(files(call)?.remove_directory(&path)),
+        69 => done(files(call)?.remove_file(&path)),
+        70 => {
+            let to = call.text(2)?;
+            done(files(call)?.rename(&path, &to))
+        }
+        71 => {
+            let length = call.number(2)?;
+            done(files(call)?.truncate(&path, length.into()))
+        }
+        // Nothing here looks at times, and a program that sets them can do without.
+        72 => done(files(call)?.stat(&path).map(drop)),
+        73 => {
+            let place = call.text(2)?;
+            done(files(call)?.symlink(&path, &place))
+        }
+        74 => {
+            let target = files(call)?.read_link(&path).map(str::to_owned);
+            or_number(target, |target| call.js.new_text(&target))
+        }
+        _ => {
+            let real = files(call)?.real_path(&path);
+            or_number(real, |real| call.js.new_text(&real))
+        }
+    }
+}
+
+fn files<'c>(call: &'c mut Call<'_, '_>) -> Result<belljar_wasi::Files<'c>> {
+    Ok(call.js.guest()?.wasi()?.files())
+}
+
+fn write(call: &mut Call<'_, '_>, path: &str) -> Result<Value, Stop> {
+    let (data, how) = (call.argument(2)?, call.number(3)?);
+    let result = call.js.with_bytes(data, |bytes, guest| {
+        let mut files = guest.wasi()?.files();
+        Ok(match how {
+            APPEND => files.append(path, bytes),
+            CREATE_NEW if files.link_stat(path).is_ok() => Err(Errno::Exist),
+            _ => files.write(path, bytes.to_vec()),
+        })
+    })?;
+    done(result)
+}
+
+fn read_at(call: &mut Call<'_, '_>, path: &str) -> Result<Value, Stop> {
+    let (position, length) = (call.number(2)? as usize, call.number(3)? as usize);
+    let contents = files(call)?.read(path);
+    or_number(contents, |bytes| {
+        let rest = bytes.get(position..).unwrap_or_default();
+        call.js.new_bytes(rest.get(..length).unwrap_or(rest))
+    })
+}
+
+fn write_at(call: &mut Call<'_, '_>, path: &str) -> Result<Value, Stop> {
+    let (position, data) = (call.number(2)? as usize, call.argument(3)?);
+    let result = call.js.with_bytes(data, |bytes, guest| {
+        let mut files = guest.wasi()?.files();
+        let end = position.saturating_add(bytes.len());
+        // A file that could not be so long is refused before it is made.
+        let grown = files.stat(path).and_then(|stat| match end as u64 > stat.size {
+            true => files.truncate(path, end as u64),
+            false => Ok(()),
+        });
+        Ok(grown.and_then(|()| {
+            let mut contents = files.read(path)?;
+            contents.get_mut(position..end).ok_or(Errno::Io)?.copy_from_slice(bytes);
+            files.write(path, contents)
+        }))
+    })?;
+    done(result)
+}
+
+/// The names in a directory, each with a letter before it that says what it is, with NUL between them.
+fn list(call: &mut Call<'_, '_>, path: &str) -> Result<Value, Stop> {
+    let entries = files(call)?.list(path);
+    or_number(entries, |entries| {
+        let named = |(name, kind): (String, FileKind)| {
+            let letter = match kind {
+                FileKind::Directory => "d",
+                FileKind::Symlink => "l",
+                FileKind::Device => "c",
+                FileKind::File => "f",
+            };
+            [letter, &name].concat()
+        };
+        let names: Vec<String> = entries.into_iter().map(named).collect();
+        call.js.new_text(&names.join("\0"))
+    })
+}
+
+/// Kind, size, number, times and links, as the prelude reads them.
+fn stat(call: &mut Call<'_, '_>, path: &str) -> Result<Value, Stop> {
+    let follow = call.argument(2)?.is_true();
+    let files = files(call)?;
+    let found = if follow { files.stat(path) } else { files.link_stat(path) };
+    or_number(found, |stat: Stat| {
+        let kind = match stat.kind {
+            FileKind::File => 0,
+            FileKind::Directory => 1,
+            FileKind::Symlink => 2,
+            FileKind::Device => 3,
+        };
+        let milliseconds = |nanoseconds: u64| format!("{}.{:06}", nanoseconds / 1_000_000, nanoseconds % 1_000_000);
+        let (accessed, modified, changed) =
+            (milliseconds(stat.accessed), milliseconds(stat.modified), milliseconds(stat.changed));
+        let (size, number, links) = (stat.size, stat.number, stat.links);
+        call.js.new_text(&format!("{kind} {size} {number} {accessed} {modified} {changed} {links}"))
+    })
+}
+
+fn done(result: Result<(), Errno>) -> Result<Value, Stop> {
+    or_number(result, |()| Ok(Value::int(0)))
+}
+
+/// What an operation gave, or the number of its error.
+fn or_number<T>(
+    result: Result<T, Errno>,
+    value: impl FnOnce(T) -> Result<Value, Stop>,
+) -> Result<Value, Stop> {
+    match result {
+        Ok(given) => value(given),
+        Err(errno) => Ok(Value::int(-linux_number(errno))),
+    }
+}
+
+/// The error as Linux numbers it, and Node with it.
+fn linux_number(errno: Errno) -> i32 {
+    match errno {
+        Errno::Success => 0,
+        Errno::Perm => 1,
+        Errno::Noent => 2,
+        Errno::Io | Errno::Fault | Errno::Ilseq | Errno::Nosys | Errno::Notsock | Errno::Overflow | Errno::Spipe => 5,
+        Errno::Badf => 9,
+        Errno::Busy => 16,
+        Errno::Exist => 17,
+        Errno::Xdev => 18,
+        Errno::Notdir => 20,
+        Errno::Isdir => 21,
+        Errno::Inval => 22,
+        Errno::Mfile => 24,
+        Errno::Nospc => 28,
+        Errno::Rofs => 30,
+        Errno::Nametoolong => 36,
+        Errno::Notempty => 39,
+        Errno::Loop => 40,
+        Errno::Notsup => 95,
+    }
+}

@@ -1,0 +1,285 @@
+//! What the prelude can ask of the host: the other end of `runtimes/javascript/host.js`, with the same numbers.
+//!
+//! Every argument is a guest's: texts and arrays are copied out of its memory or looked at there, numbers are checked, and what comes back
+//! is a new value in its memory.
+
+use std::time::Duration;
+
+use belljar_wasi::{End, Host as _, OutputStream};
+use wasmtime::{Caller, Result};
+
+use super::engine::{Js, Places, Stop, Value};
+use super::program::{Kind, Prepared, Role};
+use super::{address, digest, files};
+use crate::guest::Guest;
+use crate::protocol::ReportedError;
+
+/// The most that is taken of a value's JSON text, of its printed form, and of any other text about a run.
+const MAX_JSON: usize = 256 << 10;
+const MAX_PRINTED: usize = 64 << 10;
+const MAX_WORDS: usize = 8 << 10;
+
+/// The most random bytes of one call; more are got by more calls.
+const MAX_RANDOM: u32 = 1 << 20;
+/// The most of standard input that is handed over at a time.
+const MAX_READ: u32 = 1 << 20;
+
+/// Evaluation flags of QuickJS.
+const COMPILE_ONLY: u32 = 1 << 5;
+
+/// A call: which operation, and where its arguments are.
+pub(super) struct Call<'a, 'c> {
+    pub(super) js: Js<'a, Caller<'c, Guest>>,
+    list: u32,
+    count: u32,
+}
+
+/// The engine's import: makes the call, and returns where the answer is, or null with an exception set.
+pub(super) fn call(caller: &mut Caller<'_, Guest>, places: Places, list: u32, count: u32) -> Result<u32> {
+    let mut call = Call { js: Js::new(caller, places), list, count };
+    match call.answer() {
+        Ok(value) => call.js.hand_over(value),
+        Err(Stop::Thrown) => Ok(0),
+        Err(Stop::Ended(error)) => Err(error),
+    }
+}
+
+impl Call<'_, '_> {
+    fn answer(&mut self) -> Result<Value, Stop> {
+        match self.number(0)? {
+            0 => self.write(),
+            1 => self.exit(),
+            2 => self.read_stdin(),
+            3 => self.milliseconds(),
+            4 => self.random(),
+            20 => self.compile(),
+            21 => self.prepare(),
+            22 => self.source_map(),
+            operation @ 30..=33 => self.report(operation),
+            40 => {
+                let promise = self.argument(1)?;
+                Ok(Value::int(self.js.promise_state(promise)?))
+            }
+            41 => {
+                let promise = self.argument(1)?;
+                Ok(self.js.promise_result(promise)?)
+            }
+            42 => {
+                self.js.call::<(), ()>("qjs_run_gc", ())?;
+                Ok(Value::UNDEFINED)
+            }
+            43 => {
+                let (memory, _) = Guest::split(self.js.scope())?;
+                Ok(Value::float(bytes_as_number(memory.len())))
+            }
+            44 => Ok(Value::bool(self.js.guest()?.was_refused_memory())),
+            45 => {
+                self.js.release_reserve()?;
+                Ok(Value::UNDEFINED)
+            }
+            50 => self.decode(),
+            51 => self.encode(),
+            52 => self.hash(),
+            53 => self.hmac(),
+            54 => self.parse_url(),
+            55 => self.set_url_part(),
+            56 => self.convert_domain(),
+            57 => {
+                let bytes = self.argument(1)?;
+                let valid = self.js.with_bytes(bytes, |bytes, _| Ok(std::str::from_utf8(bytes).is_ok()))?;
+                Ok(Value::bool(valid))
+            }
+            operation @ 60..=75 => files::answer(self, operation),
+            operation => Err(Stop::Ended(wasmtime::Error::msg(format!("there is no operation {operation}")))),
+        }
+    }
+
+    pub(super) fn argument(&mut self, index: u32) -> Result<Value> {
+        if index < self.count { self.js.argument(self.list, index) } else { Ok(Value::UNDEFINED) }
+    }
+
+    pub(super) fn text(&mut self, index: u32) -> Result<String, Stop> {
+        let value = self.argument(index)?;
+        self.js.text(value)
+    }
+
+    /// An argument that counts something. What is no such number counts nothing, or as much as there can be.
+    pub(super) fn number(&mut self, index: u32) -> Result<u32> {
+        Ok(clamp(self.argument(index)?.number()))
+    }
+
+    fn write(&mut self) -> Result<Value, Stop> {
+        let stream = if self.number(1)? == 2 { OutputStream::Stderr } else { OutputStream::Stdout };
+        let data = self.argument(2)?;
+        self.js.with_bytes(data, |bytes, guest| {
+            guest.wasi()?.host_mut().output(stream, bytes);
+            Ok(())
+        })?;
+        Ok(Value::UNDEFINED)
+    }
+
+    fn exit(&mut self) -> Result<Value, Stop> {
+        let code = self.number(1)?;
+        Err(Stop::Ended(End::Exit(code).into()))
+    }
+
+    fn read_stdin(&mut self) -> Result<Value, Stop> {
+        const STDIN: u32 = 0;
+        /// Where the bytes go and how many there were: pointer, length, count.
+        const FRAME: u32 = 12;
+        let wanted = self.number(1)?.min(MAX_READ);
+        let frame = self.js.allocate(FRAME + wanted)?;
+        let target = frame + FRAME;
+        let vector: Vec<u8> = [target, wanted].iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.js.write(frame, &vector)?;
+        let (memory, guest) = Guest::split(self.js.scope())?;
+        let errno = guest.wasi()?.fd_read(memory, STDIN, frame, 1, frame + 8).map_err(wasmtime::Error::from)?;
+        let count = if u32::from(errno) == 0 { u32::from_le_bytes(self.js.read(frame + 8)?) } else { 0 };
+        let value = self.js.new_bytes_at(target, count)?;
+        self.js.release(frame)?;
+        Ok(value)
+    }
+
+    fn milliseconds(&mut self) -> Result<Value, Stop> {
+        let host = self.js.guest()?.wasi()?.host();
+        // The clock starts with a second, for those who take 0 for no time.
+        let since = Duration::from_nanos(host.monotonic()).saturating_sub(Duration::from_secs(1));
+        Ok(Value::float(since.as_secs_f64() * 1e3))
+    }
+
+    fn random(&mut self) -> Result<Value, Stop> {
+        let count = self.number(1)?;
+        let mut bytes = vec![0; count.min(MAX_RANDOM) as usize];
+        self.js.guest()?.wasi()?.host_mut().random(&mut bytes);
+        self.js.new_bytes(&bytes)
+    }
+
+    fn compile(&mut self) -> Result<Value, Stop> {
+        /// Two lines, so that the text itself starts on line 1 when the first is -1: the engine takes 0 for "not given".
+        const OPENING: &str = "function __module(exports, require, module, __filename, __dirname) {\n\n";
+        const CLOSING: &str = "\n})";
+        const GLOBAL: u32 = 0;
+        let (text, file, kind) = (self.text(1)?, self.text(2)?, self.number(3)?);
+        let asynchronous = kind == Kind::AsyncScript as u32;
+        if kind == Kind::Module as u32 {
+            return self.js.evaluate_module(&text, &file);
+        }
+        if kind == Kind::Broken as u32 {
+            let compiled = self.js.evaluate(&[text.as_bytes()], &file, COMPILE_ONLY, 1)?;
+            self.js.free(compiled)?;
+            return Ok(Value::UNDEFINED);
+        }
+        let start = if asynchronous { "(async " } else { "(" };
+        let parts = [start.as_bytes(), OPENING.as_bytes(), text.as_bytes(), CLOSING.as_bytes()];
+        self.js.evaluate(&parts, &file, GLOBAL, -1)
+    }
+
+    fn prepare(&mut self) -> Result<Value, Stop> {
+        let (text, file) = (self.text(1)?, self.text(2)?);
+        let prepared = Prepared::new(&text, &file, Role::Other);
+        let kind = match prepared.kind {
+            Kind::Module | Kind::AsyncScript => "m",
+            Kind::Script | Kind::Broken => "s",
+            Kind::Refused => "e",
+        };
+        self.js.new_text(&[kind, &*prepared.text].concat())
+    }
+
+    fn source_map(&mut self) -> Result<Value, Stop> {
+        let (file, role) = (self.text(1)?, if self.argument(2)?.is_true() { Role::Main } else { Role::Other });
+        let source = self.js.guest()?.wasi()?.files().read(&file);
+        let Ok(source) = source else { return Ok(Value::UNDEFINED) };
+        let map = Prepared::new(&String::from_utf8_lossy(&source), &file, role).source_map();
+        self.js.new_text(&map)
+    }
+
+    fn report(&mut self, operation: u32) -> Result<Value, Stop> {
+        let text = self.text(1)?;
+        let report = match operation {
+            30 if text.len() <= MAX_JSON => return self.store(|guest| guest.report.value_json = Some(text)),
+            30 => return Ok(Value::UNDEFINED),
+            31 => return self.store(|guest| guest.report.value_printed = Some(shortened(text, MAX_PRINTED))),
+            32 => {
+                let message = shortened(self.text(2)?, MAX_WORDS);
+                let line = Some(self.number(3)?).filter(|line| *line > 0);
+                ReportedError { kind: shortened(text, MAX_WORDS), message, line }
+            }
+            _ => return self.store(|guest| drop(guest.report.unsupported.get_or_insert(shortened(text, MAX_WORDS)))),
+        };
+        self.store(|guest| guest.report.error = Some(report))
+    }
+
+    fn store(&mut self, change: impl FnOnce(&mut Guest)) -> Result<Value, Stop> {
+        change(self.js.guest()?);
+        Ok(Value::UNDEFINED)
+    }
+
+    fn decode(&mut self) -> Result<Value, Stop> {
+        let bytes = self.argument(1)?;
+        let text = self.js.with_bytes(bytes, |bytes, _| Ok(String::from_utf8_lossy(bytes).into_owned()))?;
+        self.js.new_text(&text)
+    }
+
+    fn encode(&mut self) -> Result<Value, Stop> {
+        let text = self.text(1)?;
+        self.js.new_bytes(text.as_bytes())
+    }
+
+    fn hash(&mut self) -> Result<Value, Stop> {
+        let (algorithm, data) = (self.text(1)?, self.argument(2)?);
+        let hash = self.js.with_bytes(data, |bytes, _| Ok(digest::hash(&algorithm, bytes)))?;
+        self.bytes_or_undefined(hash)
+    }
+
+    fn hmac(&mut self) -> Result<Value, Stop> {
+        let (algorithm, key, data) = (self.text(1)?, self.argument(2)?, self.argument(3)?);
+        let key = self.js.with_bytes(key, |bytes, _| Ok(bytes.to_vec()))?;
+        let hash = self.js.with_bytes(data, |bytes, _| Ok(digest::hmac(&algorithm, &key, bytes)))?;
+        self.bytes_or_undefined(hash)
+    }
+
+    fn bytes_or_undefined(&mut self, bytes: Option<Vec<u8>>) -> Result<Value, Stop> {
+        bytes.map_or(Ok(Value::UNDEFINED), |bytes| self.js.new_bytes(&bytes))
+    }
+
+    fn parse_url(&mut self) -> Result<Value, Stop> {
+        let text = self.text(1)?;
+        let base = if self.argument(2)?.is_undefined() { None } else { Some(self.text(2)?) };
+        let parts = address::parse(&text, base.as_deref());
+        self.text_or_undefined(parts)
+    }
+
+    fn set_url_part(&mut self) -> Result<Value, Stop> {
+        let (href, part, value) = (self.text(1)?, self.text(2)?, self.text(3)?);
+        let parts = address::set(&href, &part, &value);
+        self.text_or_undefined(parts)
+    }
+
+    fn convert_domain(&mut self) -> Result<Value, Stop> {
+        let (form, name) = (self.text(1)?, self.text(2)?);
+        let converted = if form == "ascii" { address::to_ascii(&name) } else { address::to_unicode(&name) };
+        self.js.new_text(&converted)
+    }
+
+    fn text_or_undefined(&mut self, text: Option<String>) -> Result<Value, Stop> {
+        text.map_or(Ok(Value::UNDEFINED), |text| self.js.new_text(&text))
+    }
+}
+
+/// Not more than `most` bytes of a text, and no half character at its end.
+fn shortened(mut text: String, most: usize) -> String {
+    text.truncate(text.floor_char_boundary(most));
+    text
+}
+
+/// The whole number nearest below, within what 32 bits hold.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` does what is wanted: it clamps, and NaN is 0")]
+fn clamp(number: f64) -> u32 {
+    number as u32
+}
+
+/// A size, which is always far below what a number holds exactly.
+#[expect(clippy::cast_precision_loss, reason = "32-bit memory")]
+fn bytes_as_number(count: usize) -> f64 {
+    count as f64
+}

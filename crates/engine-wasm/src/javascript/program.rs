@@ -1,0 +1,304 @@
+//! What has to be done to a program's text before the engine gets it: find out how it is to be run, and have it give the value of its last
+//! expression. The text stays what it is, line for line; words that are added in a line are remembered, so that places can be told right.
+
+use std::borrow::Cow;
+
+use oxc::allocator::Allocator;
+use oxc::ast::ast::{ArrowFunctionExpression, AwaitExpression, Expression, ForOfStatement, Function, Program, Statement};
+use oxc::ast_visit::{Visit, walk};
+use oxc::parser::{ParseOptions, Parser};
+use oxc::span::{GetSpan as _, SourceType, Span};
+use oxc::syntax::scope::ScopeFlags;
+use serde::Serialize;
+
+use crate::typescript::{self, SyntaxError, Token};
+
+/// How a text is run. The numbers are the prelude's too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// As Node runs a CommonJS module: as the body of a function.
+    Script = 0,
+    /// The same, of an asynchronous one: for `await` outside all functions.
+    AsyncScript = 1,
+    /// As an ES module.
+    Module = 2,
+    /// The engine can say what is wrong with it.
+    Broken = 3,
+    /// The text is what is wrong with it.
+    Refused = 4,
+}
+
+/// Whose text it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The program: its last expression's value is wanted, and its file's name does not have to say that it is a module.
+    Main,
+    /// A file that it loads.
+    Other,
+}
+
+/// A text that is ready for the engine.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Prepared<'s> {
+    pub(super) kind: Kind,
+    pub(super) text: Cow<'s, str>,
+    /// Words that were added: the place before which they stand, and how long they are.
+    insertions: Vec<Insertion>,
+    tokens: Option<Vec<Token>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Insertion {
+    line: u32,
+    column: u32,
+    width: u32,
+}
+
+/// The export that holds the value of a module's last expression.
+const MODULE_VALUE: &str = "export const __belljar_value = (";
+const SCRIPT_VALUE: &str = "return (";
+
+/// Brackets in brackets, beyond which no text is looked at here: reading one takes stack for each. The engine reads such texts too, and
+/// counts its stack.
+const MAX_NESTING: usize = 400;
+/// Likewise for words and signs that can each be the operand of the one before.
+const MAX_CHAIN: usize = 2_000;
+
+impl<'s> Prepared<'s> {
+    /// Looks at the text of the file `name`.
+    pub(super) fn new(source: &'s str, name: &str, role: Role) -> Self {
+        if is_typescript(name) {
+            return Self::from_typescript(source, name, role);
+        }
+        let source = without_hashbang(source);
+        if is_too_deep(&source) {
+            return Self::plain(source, guessed_kind(name));
+        }
+        let allocator = Allocator::default();
+        let (kind, value, meta) = match examine(&allocator, &source, name) {
+            Some(found) => (found.kind, found.value.filter(|_| role == Role::Main), found.uses_meta),
+            None if guessed_kind(name) == Kind::Module || has_module_line(&source) => (Kind::Module, None, false),
+            None => (Kind::Broken, None, false),
+        };
+        let mut prepared = Self::plain(source, kind);
+        if let Some(span) = value {
+            let opening = if kind == Kind::Module { MODULE_VALUE } else { SCRIPT_VALUE };
+            prepared.enclose(span, opening);
+        }
+        if meta && kind == Kind::Module {
+            prepared.describe_module(name);
+        }
+        prepared
+    }
+
+    fn from_typescript(source: &'s str, name: &str, role: Role) -> Self {
+        if is_too_deep(source) {
+            let message = "it is nested too deeply".to_owned();
+            return Self::refused(&SyntaxError { message, line: 1, column: 1 });
+        }
+        match typescript::to_javascript(source, name) {
+            Ok(javascript) => {
+                let plain_name = name.replace(".mts", ".mjs").replace(".cts", ".cjs").replace(".tsx", ".js").replace(".ts", ".js");
+                let inner = Prepared::new(&javascript.text, &plain_name, role);
+                let text = Cow::Owned(inner.text.into_owned());
+                Self { kind: inner.kind, text, insertions: inner.insertions, tokens: Some(javascript.places) }
+            }
+            Err(error) => Self::refused(&error),
+        }
+    }
+
+    fn plain(text: Cow<'s, str>, kind: Kind) -> Self {
+        Self { kind, text, insertions: Vec::new(), tokens: None }
+    }
+
+    fn refused(error: &SyntaxError) -> Self {
+        let text = format!("{}\n{}\n{}", error.line, error.column, error.message);
+        Self::plain(Cow::Owned(text), Kind::Refused)
+    }
+
+    /// Puts an expression between `opening` and a closing bracket.
+    fn enclose(&mut self, span: Span, opening: &str) {
+        let (start, end) = (span.start as usize, span.end as usize);
+        let text = &*self.text;
+        let (Some(before), Some(inside), Some(after)) = (text.get(..start), text.get(start..end), text.get(end..)) else {
+            return;
+        };
+        let (line, column) = typescript::position(text, start);
+        self.insertions.push(Insertion { line, column, width: width(opening) });
+        self.text = Cow::Owned([before, opening, inside, ")", after].concat());
+    }
+
+    /// Gives a module what Node knows about its file.
+    fn describe_module(&mut self, name: &str) {
+        let Ok(url) = url::Url::from_file_path(name) else { return };
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let folder = name.rsplit_once('/').map_or("/", |(folder, _)| if folder.is_empty() { "/" } else { folder });
+        let opening = format!(
+            "import.meta.dirname={};import.meta.filename={};import.meta.url={};\
+             import.meta.resolve=(name)=>/^[./]/.test(name)?new URL(name,import.meta.url).href:name;",
+            quoted(folder),
+            quoted(name),
+            quoted(url.as_str()),
+        );
+        self.insertions.insert(0, Insertion { line: 1, column: 1, width: width(&opening) });
+        self.text = Cow::Owned([&opening, &*self.text].concat());
+    }
+
+    /// Where the lines came from, as the prelude reads it.
+    pub(super) fn source_map(&self) -> String {
+        #[derive(Serialize)]
+        struct Map {
+            shifts: Vec<[u32; 3]>,
+            tokens: Option<Vec<[u32; 4]>>,
+        }
+        let shift = |insertion: &Insertion| [insertion.line, insertion.column, insertion.width];
+        let place = |token: &Token| [token.line, token.column, token.original_line, token.original_column];
+        let map = Map {
+            shifts: self.insertions.iter().map(shift).collect(),
+            tokens: self.tokens.as_ref().map(|tokens| tokens.iter().map(place).collect()),
+        };
+        serde_json::to_string(&map).unwrap_or_default()
+    }
+}
+
+fn width(text: &str) -> u32 {
+    u32::try_from(text.len()).unwrap_or(u32::MAX)
+}
+
+fn is_typescript(name: &str) -> bool {
+    [".ts", ".tsx", ".mts", ".cts"].iter().any(|ending| name.ends_with(ending))
+}
+
+/// What the name alone says.
+fn guessed_kind(name: &str) -> Kind {
+    if name.ends_with(".mjs") { Kind::Module } else { Kind::Script }
+}
+
+/// A line that only a module can have. For texts that cannot be read, of which something still has to be said.
+fn has_module_line(source: &str) -> bool {
+    source.lines().any(|line| {
+        let declares = |rest: &str| rest.starts_with([' ', '{', '*', '"', '\'']);
+        line.strip_prefix("import").is_some_and(declares) || line.strip_prefix("export").is_some_and(declares)
+    })
+}
+
+/// `#!` is a comment only at the very start of a text, and this one is going to be somewhere else.
+fn without_hashbang(source: &str) -> Cow<'_, str> {
+    match source.strip_prefix("#!") {
+        Some(rest) => Cow::Owned(["//", rest].concat()),
+        None => Cow::Borrowed(source),
+    }
+}
+
+/// What there is to know of a text that can be read.
+struct Findings {
+    kind: Kind,
+    /// Where its last expression is.
+    value: Option<Span>,
+    uses_meta: bool,
+}
+
+fn examine(allocator: &Allocator, source: &str, name: &str) -> Option<Findings> {
+    // A module's words: without them it is none, and `await` outside all functions needs to be looked for.
+    let may_be_module = ["await", "import", "export"].iter().any(|word| source.contains(word));
+    let is_forced = guessed_kind(name) == Kind::Module;
+    if is_forced || (may_be_module && !name.ends_with(".cjs")) {
+        let parsed = parse(allocator, source, SourceType::mjs());
+        if !parsed.diagnostics.has_errors() {
+            let uses_meta = !parsed.module_record.import_metas.is_empty();
+            if is_forced || parsed.module_record.has_module_syntax || uses_meta {
+                return Some(Findings { kind: Kind::Module, value: last_expression(&parsed.program), uses_meta });
+            }
+            if awaits(&parsed.program) {
+                let value = last_expression(&parsed.program);
+                return Some(Findings { kind: Kind::AsyncScript, value, uses_meta });
+            }
+        }
+        if is_forced {
+            return None;
+        }
+    }
+    let parsed = parse(allocator, source, SourceType::cjs());
+    if !parsed.diagnostics.has_errors() {
+        return Some(Findings { kind: Kind::Script, value: last_expression(&parsed.program), uses_meta: false });
+    }
+    None
+}
+
+fn parse<'a>(allocator: &'a Allocator, source: &'a str, kind: SourceType) -> oxc::parser::ParserReturn<'a> {
+    let options = ParseOptions { allow_return_outside_function: true, preserve_parens: true, ..ParseOptions::default() };
+    Parser::new(allocator, source, kind).with_options(options).parse()
+}
+
+/// Where the last statement's expression is, if it is one. A text of nothing but a string counts as well.
+fn last_expression(program: &Program<'_>) -> Option<Span> {
+    match program.body.last() {
+        Some(Statement::ExpressionStatement(statement)) => Some(statement.expression.span()),
+        Some(_) => None,
+        None => program.directives.last().map(|directive| directive.expression.span),
+    }
+}
+
+/// Whether there is an `await` outside all functions.
+fn awaits(program: &Program<'_>) -> bool {
+    #[derive(Default)]
+    struct Search {
+        found: bool,
+    }
+    impl<'a> Visit<'a> for Search {
+        fn visit_await_expression(&mut self, _: &AwaitExpression<'a>) {
+            self.found = true;
+        }
+
+        fn visit_for_of_statement(&mut self, statement: &ForOfStatement<'a>) {
+            self.found |= statement.r#await;
+            walk::walk_for_of_statement(self, statement);
+        }
+
+        fn visit_expression(&mut self, expression: &Expression<'a>) {
+            if !self.found {
+                walk::walk_expression(self, expression);
+            }
+        }
+
+        fn visit_function(&mut self, _: &Function<'a>, _: ScopeFlags) {}
+
+        fn visit_arrow_function_expression(&mut self, _: &ArrowFunctionExpression<'a>) {}
+    }
+    let mut search = Search::default();
+    search.visit_program(program);
+    search.found
+}
+
+/// Whether reading the text could take more stack than there is. Counts too much rather than too little: what is in strings and comments
+/// counts as well.
+fn is_too_deep(source: &str) -> bool {
+    let mut nesting = 0_usize;
+    let mut chain = 0_usize;
+    for byte in source.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => {
+                nesting += 1;
+                if nesting > MAX_NESTING {
+                    return true;
+                }
+            }
+            b')' | b']' | b'}' => nesting = nesting.saturating_sub(1),
+            _ => {}
+        }
+        match byte {
+            // Statements and elements end here, and what follows does not hang on what was before.
+            b';' | b',' | b'}' => chain = 0,
+            b'!' | b'~' | b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'<' | b'>' | b'=' | b'?' | b':' | b'.' | b'('
+            | b'[' | b'`' | b' ' | b'\t' | b'\n' | b'\r' => {
+                chain += 1;
+                if chain > MAX_CHAIN {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}

@@ -1,0 +1,338 @@
+//! The wasm engine: each run is a brand-new instance of an interpreter that has already started, copy-on-write from a snapshot.
+//!
+//! Guests live in worker processes ([`worker`]), which the host's walls confine ([`Wall`]) and which give up every system call that they
+//! do not need. The server side ([`WasmEngine`]) sends them jobs and believes them no more than it would a guest. A worker is never shared
+//! between principals.
+#![cfg(target_os = "linux")]
+
+mod connection;
+mod driver;
+mod error;
+mod execute;
+mod guest;
+mod machine;
+mod pool;
+mod protocol;
+mod run;
+mod runtime;
+mod snapshot;
+mod timekeeper;
+mod wall;
+pub mod worker;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sandbox::{
+    BoxFuture, Capture, Collect, CpuSource, Engine, EngineError, EngineId, GuestError, Language, LastValue, LimitKind,
+    LiveOutput, MemorySource, Outcome, OutputFile, Plan, Refusal, RuntimeInfo, Sandbox, SkipReason, SkippedFile,
+    Status, Stream, Usage, WorkspacePath,
+};
+
+pub use error::WasmError;
+pub use snapshot::{compile, machine_key, pack, snapshot};
+pub use wall::{Confined, NoWall, Wall};
+pub use worker::WORKER_ARGUMENT;
+
+use pool::Pool;
+use protocol::{Collecting, Dialect, End, Finished, Job, JobFile, JobLimits, MadeFile};
+
+/// Where the guest's workspace is, as in the native engine.
+const WORKSPACE: &str = "/box";
+
+/// What the engine is started with.
+#[derive(Debug)]
+pub struct WasmConfig {
+    /// What has been set up on this machine.
+    pub runtimes: Vec<InstalledRuntime>,
+    /// Starts and confines workers.
+    pub wall: Arc<dyn Wall>,
+    /// The most runs of one principal at one time.
+    pub slots: u32,
+}
+
+/// A runtime that was set up.
+#[derive(Debug, Clone)]
+pub struct InstalledRuntime {
+    /// Its name: `python`, `numpy`, `javascript` …
+    pub name: String,
+    /// The version of what is in it.
+    pub version: String,
+    /// The compiled snapshot. Native code: nobody but this user may be able to write it.
+    pub module: PathBuf,
+    /// The files that it comes with.
+    pub tree: Option<PathBuf>,
+}
+
+/// The engine. Workers are started when they are first needed.
+#[derive(Debug)]
+pub struct WasmEngine {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    pool: Pool,
+    wall: Arc<dyn Wall>,
+}
+
+impl WasmEngine {
+    /// Touches nothing yet.
+    pub fn new(config: WasmConfig) -> Self {
+        let wall = Arc::clone(&config.wall);
+        Self { shared: Arc::new(Shared { pool: Pool::new(config), wall }) }
+    }
+
+    /// Starts the worker of whoever started this process ahead of its first run.
+    pub async fn warm_up(&self) -> Result<(), EngineError> {
+        self.shared.pool.worker(&sandbox::Principal::default()).await.map(drop).map_err(EngineError::new)
+    }
+}
+
+/// How a language is served.
+struct Service {
+    language: &'static str,
+    /// The runtime that has everything the program may want beside the language, and what in a program asks for it.
+    richer: Option<(&'static str, &'static [u8])>,
+    runtime: &'static str,
+    dialect: Dialect,
+}
+
+const SERVICES: &[Service] = &[
+    Service {
+        language: "python",
+        richer: Some(("numpy", b"numpy")),
+        runtime: "python",
+        dialect: Dialect::Plain,
+    },
+    Service { language: "javascript", richer: None, runtime: "javascript", dialect: Dialect::Plain },
+    Service { language: "typescript", richer: None, runtime: "javascript", dialect: Dialect::TypeScript },
+];
+
+impl Shared {
+    /// The runtime for a language's programs, or for this one.
+    fn runtime_for(&self, language: &Language, plan: Option<&Plan>) -> Option<(usize, &'static Service)> {
+        let service = SERVICES.iter().find(|service| service.language == language.id)?;
+        if let (Some((richer, word)), Some(plan)) = (service.richer, plan) {
+            let asks = |text: &[u8]| text.windows(word.len()).any(|window| window == word);
+            let wanted = asks(plan.code()) || plan.files().iter().any(|file| is_source(&file.path) && asks(&file.contents));
+            if let Some(index) = self.pool.index_of(richer).filter(|_| wanted) {
+                return Some((index, service));
+            }
+        }
+        Some((self.pool.index_of(service.runtime)?, service))
+    }
+
+    async fn run(&self, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, WasmError> {
+        let language = plan.language();
+        let (index, service) =
+            self.runtime_for(language, Some(&plan)).ok_or_else(|| WasmError::NoDriver(language.id.to_owned()))?;
+        let worker = self.pool.worker(plan.principal()).await?;
+        let output = plan.limits().output;
+        let mut keeping = Keeping { stdout: Capture::new(output), stderr: Capture::new(output), live };
+        let runtime = RuntimeInfo {
+            language: language.id,
+            version: self.pool.version_of(index).to_owned(),
+            tool: self.pool.name_of(index).to_owned(),
+        };
+        let given = WorkspacePath::new(&plan.names().source).ok();
+        let job = job(plan, worker.number(), index, service.dialect);
+        let finished = worker.run(job, &mut keeping).await?;
+        Ok(self.outcome(finished, keeping, runtime, given.as_ref()))
+    }
+
+    fn outcome(
+        &self,
+        finished: Finished,
+        keeping: Keeping<'_>,
+        runtime: RuntimeInfo,
+        program: Option<&WorkspacePath>,
+    ) -> Outcome {
+        let status = match &finished.end {
+            End::Exited(exit_code) => Status::Completed { exit_code: *exit_code },
+            End::Trapped { signal, .. } => Status::Crashed { signal: *signal },
+            End::TimedOut => Status::TimedOut,
+            End::Cancelled => Status::Cancelled,
+            End::OverCpu => Status::LimitExceeded(LimitKind::Cpu),
+            End::OverMemory => Status::LimitExceeded(LimitKind::Memory),
+        };
+        let report = finished.report;
+        let error = match (report.error, finished.end) {
+            (Some(error), _) => {
+                Some(GuestError { kind: error.kind, message: error.message, line: error.line, hint: None })
+            }
+            (None, End::Trapped { message, .. }) => {
+                Some(GuestError { kind: "Trap".to_owned(), message, line: None, hint: None })
+            }
+            (None, _) => None,
+        };
+        let value = match (report.value_json, report.value_printed) {
+            (Some(json), _) if is_json(&json) => Some(LastValue::Json(json)),
+            (_, Some(printed)) => Some(LastValue::Printed(printed)),
+            _ => None,
+        };
+        let (files, skipped_files) = check_files(finished.files, finished.links, program);
+        Outcome {
+            status,
+            stdout: keeping.stdout.finish(),
+            stderr: keeping.stderr.finish(),
+            value,
+            error,
+            unsupported: report.unsupported,
+            files,
+            skipped_files,
+            engine: EngineId::Wasm,
+            promoted: None,
+            runtime,
+            isolation: self.wall.isolation(),
+            usage: Usage {
+                wall: Duration::from_micros(finished.wall_micros),
+                cpu: Duration::from_micros(finished.cpu_micros),
+                cpu_source: CpuSource::Thread,
+                peak_memory: finished.peak_bytes,
+                memory_source: MemorySource::Linear,
+            },
+        }
+    }
+}
+
+/// Whether a file can be part of the program.
+fn is_source(path: &WorkspacePath) -> bool {
+    path.as_str().ends_with(".py")
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+fn job(plan: Plan, id: protocol::RunId, runtime: usize, dialect: Dialect) -> Job {
+    let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    let limits = plan.limits();
+    Job {
+        id,
+        runtime: u32::try_from(runtime).unwrap_or(u32::MAX),
+        dialect,
+        file: format!("{WORKSPACE}/{}", plan.names().source),
+        code: plan.code().to_vec(),
+        stdin: plan.stdin().to_vec(),
+        args: plan.args().to_vec(),
+        env: plan.env().to_vec(),
+        variables: plan
+            .variables()
+            .iter()
+            .map(|variable| (variable.name.clone(), variable.json.clone()))
+            .collect(),
+        files: plan
+            .files()
+            .iter()
+            .map(|file| JobFile { path: file.path.as_str().to_owned(), contents: file.contents.clone() })
+            .collect(),
+        limits: JobLimits {
+            wall_micros: micros(limits.wall),
+            cpu_micros: micros(limits.cpu),
+            memory: limits.memory.get(),
+            disk: limits.disk.get(),
+            files: limits.files,
+        },
+        collect: match plan.collect() {
+            Collect::Names => Collecting::Sizes,
+            Collect::Contents => Collecting::Contents,
+        },
+    }
+}
+
+/// Checks what a worker says that a run made: it is what a guest says, with our own hand.
+fn check_files(
+    made: Vec<MadeFile>,
+    links: Vec<String>,
+    program: Option<&WorkspacePath>,
+) -> (Vec<OutputFile>, Vec<SkippedFile>) {
+    let shown = |path: String| path.chars().flat_map(char::escape_debug).collect();
+    let mut files = Vec::new();
+    let mut skipped: Vec<SkippedFile> =
+        links.into_iter().map(|path| SkippedFile { path: shown(path), reason: SkipReason::NotRegular }).collect();
+    for file in made {
+        match WorkspacePath::new(&file.path) {
+            // A program that rewrites itself is not a result.
+            Ok(path) if Some(&path) == program => {}
+            Ok(path) => files.push(OutputFile { path, size: file.size, contents: file.contents }),
+            Err(_) => skipped.push(SkippedFile { path: shown(file.path), reason: SkipReason::Name }),
+        }
+    }
+    files.sort_by(|one, other| one.path.as_str().cmp(other.path.as_str()));
+    (files, skipped)
+}
+
+/// Keeps head and tail of the output while passing it on.
+struct Keeping<'a> {
+    stdout: Capture,
+    stderr: Capture,
+    live: &'a mut dyn LiveOutput,
+}
+
+impl LiveOutput for Keeping<'_> {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        match stream {
+            Stream::Stdout => self.stdout.push(bytes),
+            Stream::Stderr => self.stderr.push(bytes),
+        }
+        self.live.output(stream, bytes);
+    }
+}
+
+impl Engine for WasmEngine {
+    fn id(&self) -> EngineId {
+        EngineId::Wasm
+    }
+
+    fn serves(&self, language: &'static Language) -> Result<(), Refusal> {
+        let Some(service) = SERVICES.iter().find(|service| service.language == language.id) else {
+            let served: Vec<&str> = SERVICES.iter().map(|service| service.language).collect();
+            return Err(Refusal::new(
+                "engine",
+                format!("there is no {} in WebAssembly", language.name),
+                format!("use engine `auto` or `native`, or one of {}", served.join(", ")),
+            ));
+        };
+        if self.shared.pool.index_of(service.runtime).is_none() {
+            return Err(Refusal::new(
+                "engine",
+                format!("{} in WebAssembly is not set up on this machine", language.name),
+                format!("run `belljar setup {}`", service.runtime),
+            ));
+        }
+        Ok(())
+    }
+
+    fn describe(&self, language: &'static Language) -> BoxFuture<'_, Result<RuntimeInfo, EngineError>> {
+        let described = match self.shared.runtime_for(language, None) {
+            Some((index, _)) => Ok(RuntimeInfo {
+                language: language.id,
+                version: self.shared.pool.version_of(index).to_owned(),
+                tool: self.shared.pool.name_of(index).to_owned(),
+            }),
+            None => Err(EngineError::new(WasmError::NoDriver(language.id.to_owned()))),
+        };
+        Box::pin(async move { described })
+    }
+
+    fn open(&self, plan: Plan) -> BoxFuture<'_, Result<Box<dyn Sandbox>, EngineError>> {
+        let sandbox: Box<dyn Sandbox> = Box::new(WasmSandbox { shared: Arc::clone(&self.shared), plan });
+        Box::pin(async move { Ok(sandbox) })
+    }
+}
+
+struct WasmSandbox {
+    shared: Arc<Shared>,
+    plan: Plan,
+}
+
+impl Sandbox for WasmSandbox {
+    fn run<'a>(self: Box<Self>, live: &'a mut dyn LiveOutput) -> BoxFuture<'a, Result<Outcome, EngineError>>
+    where
+        Self: 'a,
+    {
+        Box::pin(async move { self.shared.run(self.plan, live).await.map_err(EngineError::new) })
+    }
+}

@@ -1,0 +1,350 @@
+//! What server and worker say to each other: one postcard value a packet, over two seqpacket sockets.
+//!
+//! On *jobs* the server sends [`Job`]s, and every idle thread of the worker waits there: the kernel hands each job to one of them, so none
+//! has to. Their [`Reply`]s come back on it. On *control*, the worker's standard input, come [`Hello`] first and then [`Control`]s, which
+//! must be heard while all threads are busy. Same binary at both ends; the worker hosts guests, so what it says is checked like a guest's
+//! word.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The largest packet. Well below what a socket buffers by default; what is larger travels in a memfd, or in parts.
+pub(crate) const MAX_PACKET: usize = 64 << 10;
+/// The most descriptors beside one packet, the kernel's own limit being 253.
+const MAX_DESCRIPTORS: usize = 64;
+
+/// The first thing a worker hears. Beside it: the jobs socket, then for each runtime its module, and its tree if it has one.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    /// Both ends are the same build, or nothing else can be understood.
+    pub(crate) build: String,
+    /// How many runs there can be at one time.
+    pub(crate) slots: u32,
+    pub(crate) runtimes: Vec<RuntimeEntry>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RuntimeEntry {
+    pub(crate) name: String,
+    pub(crate) tree: TreeEntry,
+}
+
+/// Whether a runtime comes with files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum TreeEntry {
+    None,
+    /// A descriptor of its own.
+    Own,
+}
+
+/// The worker's answer on the control socket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Greeting {
+    /// It is locked down and waits for jobs.
+    Ready,
+    /// It cannot work, and ends.
+    Failed(String),
+}
+
+/// What the server says while runs go on.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum Control {
+    /// The caller does not want it any more.
+    Cancel(RunId),
+    /// So many bytes of output have been passed on; see [`OUTPUT_WINDOW`].
+    Consumed(RunId, u64),
+}
+
+/// A run, as the server numbers them. Never the same twice in a worker's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct RunId(pub(crate) u64);
+
+/// How much output of a run may be on its way to whoever reads it. Past that the guest waits, as for a full pipe.
+pub(crate) const OUTPUT_WINDOW: u64 = 256 << 10;
+
+/// How a job arrives.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Envelope {
+    /// In this packet.
+    Inline(Job),
+    /// In the memfd beside it, so many bytes long.
+    Beside(u64),
+}
+
+/// A run, with everything it needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub(crate) id: RunId,
+    /// The index of its runtime in [`Hello::runtimes`].
+    pub(crate) runtime: u32,
+    pub(crate) dialect: Dialect,
+    /// The program's path as the guest sees it.
+    pub(crate) file: String,
+    #[serde(with = "serde_bytes")]
+    pub(crate) code: Vec<u8>,
+    #[serde(with = "serde_bytes")]
+    pub(crate) stdin: Vec<u8>,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
+    /// Names and JSON texts.
+    pub(crate) variables: Vec<(String, String)>,
+    pub(crate) files: Vec<JobFile>,
+    pub(crate) limits: JobLimits,
+    pub(crate) collect: Collecting,
+}
+
+/// What has to be done to a program before its runtime understands it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Dialect {
+    Plain,
+    /// Types are taken out.
+    TypeScript,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct JobFile {
+    /// Relative to the workspace.
+    pub(crate) path: String,
+    #[serde(with = "serde_bytes")]
+    pub(crate) contents: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct JobLimits {
+    pub(crate) wall_micros: u64,
+    pub(crate) cpu_micros: u64,
+    /// Bytes of memory beyond what the runtime itself has at its start.
+    pub(crate) memory: u64,
+    /// Bytes in all writable places.
+    pub(crate) disk: u64,
+    /// Files and directories in all writable places.
+    pub(crate) files: u32,
+}
+
+/// What to send back of files that were made or changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Collecting {
+    Sizes,
+    Contents,
+}
+
+/// A piece of a [`Reply`]: all of them in order make its encoding.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Part<'a> {
+    pub(crate) run: RunId,
+    pub(crate) more: More,
+    #[serde(borrow, with = "serde_bytes")]
+    pub(crate) bytes: &'a [u8],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum More {
+    Follows,
+    Done,
+}
+
+/// What a worker says about a run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    /// Output while it goes on.
+    Output(Vec<Piece>),
+    /// Its end, with the output that was not sent yet.
+    Finished(Box<Finished>),
+}
+
+/// Consecutive bytes of one stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Piece {
+    pub(crate) stream: OutputStream,
+    #[serde(with = "serde_bytes")]
+    pub(crate) bytes: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum OutputStream {
+    Stdout,
+    Stderr,
+}
+
+/// How a run ended and what is left of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Finished {
+    pub(crate) end: End,
+    pub(crate) output: Vec<Piece>,
+    pub(crate) report: Report,
+    pub(crate) files: Vec<MadeFile>,
+    /// Symbolic links, which are not brought back.
+    pub(crate) links: Vec<String>,
+    pub(crate) wall_micros: u64,
+    pub(crate) cpu_micros: u64,
+    /// The largest its memory and files were.
+    pub(crate) peak_bytes: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum End {
+    Exited(u8),
+    /// What a native program would have been ended by, and wasmtime's word for it.
+    Trapped {
+        signal: i32,
+        message: String,
+    },
+    TimedOut,
+    Cancelled,
+    OverCpu,
+    /// It ended for want of memory that its limit kept from it.
+    OverMemory,
+}
+
+/// What a runtime's driver says about a run beside its output.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// The last expression's value, as JSON text.
+    pub(crate) value_json: Option<String>,
+    /// The same as the language prints it.
+    pub(crate) value_printed: Option<String>,
+    pub(crate) error: Option<ReportedError>,
+    /// What the program wanted that there is not in WebAssembly.
+    pub(crate) unsupported: Option<String>,
+}
+
+impl Report {
+    /// Whether the program's own last words are about memory.
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        let error = self.error.as_ref();
+        error.is_some_and(|error| error.kind == "MemoryError" || error.message.contains("out of memory"))
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ReportedError {
+    pub(crate) kind: String,
+    pub(crate) message: String,
+    #[serde(default)]
+    pub(crate) line: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MadeFile {
+    /// Relative to the workspace.
+    pub(crate) path: String,
+    pub(crate) size: u64,
+    #[serde(with = "serde_bytes")]
+    pub(crate) contents: Option<Vec<u8>>,
+}
+
+/// A pair of connected sockets.
+pub(crate) fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+pub(crate) fn encode<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
+    postcard::to_stdvec(message).map_err(io::Error::other)
+}
+
+pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> io::Result<T> {
+    postcard::from_bytes(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Sends one packet that is encoded already.
+pub(crate) fn send_bytes(socket: impl AsFd, packet: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    send_with(socket, packet, descriptors, SendFlags::NOSIGNAL)
+}
+
+/// The same, or `WouldBlock` at once.
+pub(crate) fn try_send_bytes(socket: impl AsFd, packet: &[u8]) -> io::Result<()> {
+    send_with(socket, packet, &[], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+}
+
+fn send_with(
+    socket: impl AsFd,
+    packet: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+    flags: SendFlags,
+) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+    }
+    rustix::io::retry_on_intr(|| sendmsg(&socket, &[IoSlice::new(packet)], &mut ancillary, flags))?;
+    Ok(())
+}
+
+pub(crate) fn send<T: Serialize>(socket: impl AsFd, message: &T, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    send_bytes(socket, &encode(message)?, descriptors)
+}
+
+/// Receives one packet into `buffer`; `None` when the peer is gone.
+pub(crate) fn receive_bytes(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<Option<(usize, Vec<OwnedFd>)>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = rustix::io::retry_on_intr(|| {
+        recvmsg(&socket, &mut [IoSliceMut::new(buffer)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)
+    })?;
+    let mut descriptors = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            descriptors.extend(received);
+        }
+    }
+    Ok((received.bytes > 0).then_some((received.bytes, descriptors)))
+}
+
+/// Receives one message; `None` when the peer is gone.
+pub(crate) fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+    let mut buffer = vec![0; MAX_PACKET];
+    let Some((length, descriptors)) = receive_bytes(socket, &mut buffer)? else { return Ok(None) };
+    Ok(Some((decode(buffer.get(..length).unwrap_or_default())?, descriptors)))
+}
+
+/// What makes a reply too large for one packet come in several.
+pub(crate) fn parts<'a>(run: RunId, encoded: &'a [u8]) -> impl Iterator<Item = Part<'a>> {
+    /// Room for the part's own fields.
+    const PIECE: usize = MAX_PACKET - 64;
+    let count = encoded.len().div_ceil(PIECE).max(1);
+    (0..count).map(move |index| {
+        let rest = encoded.get(index * PIECE..).unwrap_or_default();
+        Part {
+            run,
+            more: if index + 1 == count { More::Done } else { More::Follows },
+            bytes: rest.get(..PIECE).unwrap_or(rest),
+        }
+    })
+}
+
+/// Which build this is. A server whose file was replaced while it ran would start a worker of the new one.
+pub(crate) fn build() -> String {
+    env!("CARGO_PKG_VERSION").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_reply_comes_in_parts() {
+        for length in [0, 1, MAX_PACKET - 64, MAX_PACKET, 5 * MAX_PACKET + 3] {
+            let encoded: Vec<u8> = (0..length).map(|index| u8::try_from(index % 251).expect("small")).collect();
+            let mut joined = Vec::new();
+            let mut last = None;
+            for part in parts(RunId(7), &encoded) {
+                let packet = encode(&part).expect("encode");
+                assert!(packet.len() <= MAX_PACKET, "{length}");
+                let part: Part<'_> = decode(&packet).expect("decode");
+                joined.extend_from_slice(part.bytes);
+                last = Some(part.more);
+            }
+            assert_eq!(joined, encoded);
+            assert_eq!(last, Some(More::Done));
+        }
+    }
+}

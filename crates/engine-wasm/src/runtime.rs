@@ -1,0 +1,69 @@
+//! A runtime that is loaded: a compiled snapshot, ready to be instantiated.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use belljar_wasi::{Image, Tree};
+use memmap2::Mmap;
+use wasmtime::{Engine, InstancePre, Linker, Module, Result};
+
+use crate::driver::{Driver, driver_for};
+use crate::guest::{self, Guest};
+
+/// One runtime.
+pub(crate) struct Runtime {
+    pub(crate) driver: Box<dyn Driver>,
+    pub(crate) pre: InstancePre<Guest>,
+    /// Its files.
+    pub(crate) image: Image,
+    /// Bytes of memory that an instance starts with, and that are not its run's to pay for.
+    pub(crate) base_memory: u64,
+}
+
+impl Runtime {
+    /// Maps a compiled module and its files.
+    pub(crate) fn load(engine: &Engine, name: &str, module: File, tree: Option<File>) -> Result<Self> {
+        let driver =
+            driver_for(name).ok_or_else(|| wasmtime::Error::msg(format!("there is no driver for `{name}`")))?;
+        let module = map_module(engine, module)?;
+        let pre = linker(engine, &*driver, &module)?.instantiate_pre(&module)?;
+        let base_memory = base_memory(&module)?;
+        let image = image(tree.map(|file| map_tree(&file)).transpose()?)?;
+        Ok(Self { driver, pre, image, base_memory })
+    }
+}
+
+/// A runtime's files as its guests see them: the tree at the root, if there is one.
+pub(crate) fn image(tree: Option<Tree>) -> Result<Image> {
+    Ok(Image::new(tree.map(|tree| ("/", tree)))?)
+}
+
+/// All imports that a runtime can have. One that no driver knows traps when it is called, and never is.
+pub(crate) fn linker(engine: &Engine, driver: &dyn Driver, module: &Module) -> Result<Linker<Guest>> {
+    let mut linker = Linker::new(engine);
+    guest::link_wasi(&mut linker)?;
+    driver.link(&mut linker)?;
+    linker.define_unknown_imports_as_traps(module)?;
+    Ok(linker)
+}
+
+/// The memory that an instance starts with.
+pub(crate) fn base_memory(module: &Module) -> Result<u64> {
+    let memory = module.get_export("memory").and_then(|export| export.memory().map(|memory| memory.minimum()));
+    let pages = memory.ok_or_else(|| wasmtime::Error::msg("the module has no memory"))?;
+    Ok(pages << 16)
+}
+
+#[expect(unsafe_code, reason = "a compiled module is mapped and run as it is")]
+fn map_module(engine: &Engine, file: File) -> Result<Module> {
+    // SAFETY: the server opened this file after checking that it is ours and that nobody else can write to it, and only `belljar setup`
+    // makes such files, by compiling; wasmtime itself refuses one of another version or configuration.
+    unsafe { Module::deserialize_open_file(engine, file) }
+}
+
+#[expect(unsafe_code, reason = "a runtime's files are mapped, so that all workers share them")]
+fn map_tree(file: &File) -> Result<Tree> {
+    // SAFETY: as for the module, nobody but this user can change the file. Setting up never changes one: it makes another and renames it.
+    let bytes = unsafe { Mmap::map(file) }?;
+    Ok(Tree::open(Arc::new(bytes))?)
+}

@@ -1,0 +1,135 @@
+//! Making what the engine loads: a runtime is started once, its memory becomes part of its module, and that is compiled.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use belljar_wasi::Tree;
+use wasmtime::{Global, Instance, Module, Store, Val};
+use wasmtime_wizer::{InstanceState, SnapshotVal, Wizer};
+
+use crate::driver::driver_for;
+use crate::error::WasmError;
+use crate::execute;
+use crate::guest::Guest;
+use crate::machine;
+use crate::runtime;
+
+/// Starts the runtime `name`, whose module is `wasm` and whose files are `tree`, and returns its module as it is then. The result is
+/// WebAssembly, the same on every machine. What the runtime is given here is in every run, so it is given nothing.
+pub fn snapshot(name: &str, wasm: &[u8], tree: Option<Vec<u8>>) -> Result<Vec<u8>, WasmError> {
+    let driver = driver_for(name).ok_or_else(|| WasmError::NoDriver(name.to_owned()))?;
+    let take = || -> wasmtime::Result<Vec<u8>> {
+        let tree = tree.map(|bytes| Tree::open(Arc::new(bytes))).transpose()?;
+        let image = runtime::image(tree)?;
+        let engine = machine::compiling()?;
+        let wizer = Wizer::new();
+        let (context, instrumented) = wizer.instrument(wasm)?;
+        let module = Module::new(&engine, &instrumented)?;
+        let (mut store, run) = execute::set_up_store(&engine, &image)?;
+        let instance = runtime::linker(&engine, &*driver, &module)?.instantiate(&mut store, &module)?;
+        Guest::adopt(&mut store, &instance)?;
+        let started = start(&*driver, &mut store, &instance);
+        let output = run.take_output();
+        if let Err(error) = started {
+            let said: Vec<u8> = output.into_iter().flat_map(|piece| piece.bytes).collect();
+            return Err(error.context(format!("it did not start, and said: {}", String::from_utf8_lossy(&said))));
+        }
+        let mut state = State { store: &mut store, instance };
+        at_once(wizer.snapshot(&context, &mut state))
+    };
+    take().map_err(WasmError::Wasmtime)
+}
+
+fn start(driver: &dyn crate::driver::Driver, store: &mut Store<Guest>, instance: &Instance) -> wasmtime::Result<()> {
+    if let Ok(initialize) = instance.get_typed_func::<(), ()>(&mut *store, "_initialize") {
+        initialize.call(&mut *store, ())?;
+    }
+    driver.initialize(store, instance)
+}
+
+/// Packs a folder into one file that guests can see as their files.
+pub fn pack(folder: &Path) -> Result<Vec<u8>, WasmError> {
+    let mut files = Vec::new();
+    let mut pending = vec![(folder.to_owned(), String::new())];
+    while let Some((directory, prefix)) = pending.pop() {
+        let failed = |source| WasmError::Io { path: directory.clone(), source };
+        for entry in std::fs::read_dir(&directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().into_string().map_err(|_| failed(std::io::ErrorKind::InvalidData.into()))?;
+            let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+            let kind = entry.file_type().map_err(failed)?;
+            if kind.is_dir() {
+                pending.push((entry.path(), path));
+            } else if kind.is_file() {
+                files.push((path, std::fs::read(entry.path()).map_err(failed)?));
+            }
+        }
+    }
+    let files = files.iter().map(|(path, contents)| (path.as_str(), contents.as_slice()));
+    Tree::pack(files).map_err(|error| WasmError::Pack(error.to_string()))
+}
+
+/// Compiles a snapshot for this machine.
+pub fn compile(wasm: &[u8]) -> Result<Vec<u8>, WasmError> {
+    let compile = || -> wasmtime::Result<Vec<u8>> {
+        let engine = machine::compiling()?;
+        let module = Module::new(&engine, wasm)?;
+        let memory = runtime::base_memory(&module)?;
+        if memory > machine::DENSE_IMAGE {
+            // It would still run, and every start would copy all of it.
+            return Err(wasmtime::Error::msg(format!(
+                "its memory of {memory} bytes is above the {} that are shared between instances",
+                machine::DENSE_IMAGE
+            )));
+        }
+        module.serialize()
+    };
+    compile().map_err(WasmError::Wasmtime)
+}
+
+/// What a compiled module depends on beside its snapshot.
+pub fn machine_key() -> Result<String, WasmError> {
+    machine::key().map_err(WasmError::Wasmtime)
+}
+
+/// An instance, as the snapshotter looks at it.
+struct State<'a> {
+    store: &'a mut Store<Guest>,
+    instance: Instance,
+}
+
+impl State<'_> {
+    fn global(&mut self, name: &str) -> Option<Global> {
+        self.instance.get_global(&mut *self.store, name)
+    }
+}
+
+impl InstanceState for State<'_> {
+    #[expect(clippy::panic, reason = "the trait has no error; the names are the instrumented module's own exports")]
+    async fn global_get(&mut self, name: &str, _: wasmtime_wizer::ValType) -> SnapshotVal {
+        let value = self.global(name).map(|global| global.get(&mut *self.store));
+        match value {
+            Some(Val::I32(value)) => SnapshotVal::I32(value),
+            Some(Val::I64(value)) => SnapshotVal::I64(value),
+            Some(Val::F32(bits)) => SnapshotVal::F32(bits),
+            Some(Val::F64(bits)) => SnapshotVal::F64(bits),
+            Some(Val::V128(value)) => SnapshotVal::V128(value.as_u128()),
+            other => panic!("a global that cannot be kept: {name} is {other:?}"),
+        }
+    }
+
+    async fn memory_contents(&mut self, name: &str, contents: impl FnOnce(&[u8]) + Send) {
+        let memory = self.instance.get_memory(&mut *self.store, name);
+        contents(memory.map_or(&[], |memory| memory.data(&*self.store)));
+    }
+}
+
+/// The snapshotter is asynchronous for others' sake; our instance never lets it wait.
+fn at_once<T>(future: impl Future<Output = wasmtime::Result<T>>) -> wasmtime::Result<T> {
+    let mut future = std::pin::pin!(future);
+    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => Err(wasmtime::Error::msg("the snapshotter waits for something")),
+    }
+}

@@ -1,0 +1,165 @@
+//! The worker process: hosts guests, has nothing else, and can do nothing else.
+//!
+//! Its life is short to tell. It hears [`Hello`], loads the runtimes from descriptors that come with it, starts one thread a slot, gives up
+//! every system call that it does not need any more, and says [`Greeting::Ready`]. Then threads take jobs until the server is gone.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use wasmtime::Engine;
+
+use crate::execute::Executor;
+use crate::machine;
+use crate::protocol::{self, Control, Envelope, Greeting, Hello, Job, MAX_PACKET, Reply, RunId, TreeEntry};
+use crate::run::Interruption;
+use crate::runtime::Runtime;
+use crate::timekeeper::Timekeeper;
+
+/// The argument with which the binary becomes a worker.
+pub const WORKER_ARGUMENT: &str = "__worker";
+
+/// Runs the worker until the server is gone. Descriptor 0 is the control socket.
+pub fn main() -> ExitCode {
+    let control = match rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) {
+        Ok(control) => control,
+        Err(_) => return ExitCode::FAILURE,
+    };
+    let worker = match Worker::start(&control) {
+        Ok(worker) => worker,
+        Err(error) => {
+            // A server that does not hear this sees the end of the socket.
+            protocol::send(&control, &Greeting::Failed(format!("{error:#}")), &[]).ok();
+            return ExitCode::FAILURE;
+        }
+    };
+    if protocol::send(&control, &Greeting::Ready, &[]).is_err() {
+        return ExitCode::FAILURE;
+    }
+    worker.listen(&control);
+    ExitCode::SUCCESS
+}
+
+/// Why a worker cannot work.
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    #[error("no hello came: {0}")]
+    Hello(#[from] io::Error),
+    #[error("the server is another build, `{0}`: belljar was replaced while it ran, and must be started again")]
+    Build(String),
+    #[error("descriptors are missing")]
+    Descriptors,
+    #[error("wasmtime: {0:#}")]
+    Wasmtime(#[from] wasmtime::Error),
+    #[error("runtime `{name}`: {error:#}")]
+    Runtime { name: String, error: wasmtime::Error },
+    #[error("the lock-down failed: {0}")]
+    Seal(#[from] jail::Failure),
+}
+
+struct Worker {
+    timekeeper: Arc<Timekeeper>,
+}
+
+impl Worker {
+    fn start(control: &OwnedFd) -> Result<Self, StartError> {
+        let (hello, descriptors) =
+            protocol::receive::<Hello>(control)?.ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        if hello.build != protocol::build() {
+            return Err(StartError::Build(hello.build));
+        }
+        let mut descriptors = descriptors.into_iter();
+        let jobs = Arc::new(descriptors.next().ok_or(StartError::Descriptors)?);
+        let engine = machine::running(hello.slots)?;
+        let mut runtimes = Vec::new();
+        for entry in &hello.runtimes {
+            let module = descriptors.next().ok_or(StartError::Descriptors)?;
+            let tree = match entry.tree {
+                TreeEntry::None => None,
+                TreeEntry::Own => Some(File::from(descriptors.next().ok_or(StartError::Descriptors)?)),
+            };
+            let runtime = Runtime::load(&engine, &entry.name, File::from(module), tree)
+                .map_err(|error| StartError::Runtime { name: entry.name.clone(), error })?;
+            runtimes.push(runtime);
+        }
+        let timekeeper = Arc::new(Timekeeper::new());
+        let executor = Arc::new(Executor::new(engine.clone(), runtimes, Arc::clone(&timekeeper)));
+        spawn_timekeeper(engine, Arc::clone(&timekeeper))?;
+        for _ in 0..hello.slots {
+            let (executor, jobs) = (Arc::clone(&executor), Arc::clone(&jobs));
+            std::thread::Builder::new().stack_size(machine::THREAD_STACK).spawn(move || take_jobs(&executor, &jobs))?;
+        }
+        jail::seal_worker()?;
+        Ok(Self { timekeeper })
+    }
+
+    /// Hears what concerns runs that go on, until the server is gone.
+    fn listen(&self, control: &OwnedFd) {
+        while let Ok(Some((control, _))) = protocol::receive::<Control>(control) {
+            match control {
+                Control::Cancel(id) => {
+                    if let Some(run) = self.timekeeper.find(id) {
+                        run.interrupt(Interruption::Cancelled);
+                    }
+                }
+                Control::Consumed(id, bytes) => {
+                    if let Some(run) = self.timekeeper.find(id) {
+                        run.consumed(bytes);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn spawn_timekeeper(engine: Engine, timekeeper: Arc<Timekeeper>) -> io::Result<()> {
+    std::thread::Builder::new().name("timekeeper".to_owned()).spawn(move || timekeeper.keep(&engine))?;
+    Ok(())
+}
+
+/// A thread's life. The process ends with the server, so this never has to.
+fn take_jobs(executor: &Executor, jobs: &Arc<OwnedFd>) {
+    let mut buffer = vec![0; MAX_PACKET];
+    loop {
+        match receive_job(jobs, &mut buffer) {
+            Ok(Some(job)) => execute(executor, job, jobs),
+            // The server is gone; whoever listens on the control socket ends the process.
+            Ok(None) => return,
+            // A packet that cannot be read names no run that could be told. The server would notice the missing answer.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+            // Descriptors or memory ran out. Not forever.
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+fn receive_job(jobs: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Job>> {
+    let Some((length, descriptors)) = protocol::receive_bytes(jobs, buffer)? else { return Ok(None) };
+    match protocol::decode::<Envelope>(buffer.get(..length).unwrap_or_default())? {
+        Envelope::Inline(job) => Ok(Some(job)),
+        Envelope::Beside(length) => {
+            let [memfd] = <[OwnedFd; 1]>::try_from(descriptors).map_err(|_| io::ErrorKind::InvalidData)?;
+            let mut packed = Vec::with_capacity(usize::try_from(length).map_err(|_| io::ErrorKind::InvalidData)?);
+            File::from(memfd).take(length).read_to_end(&mut packed)?;
+            Ok(Some(protocol::decode(&packed)?))
+        }
+    }
+}
+
+fn execute(executor: &Executor, job: Job, jobs: &Arc<OwnedFd>) {
+    let id = job.id;
+    // The store is dropped after the answer is on its way.
+    let (finished, _remains) = executor.execute(job, jobs);
+    send_reply(jobs, id, &Reply::Finished(Box::new(finished))).ok();
+}
+
+fn send_reply(jobs: &OwnedFd, run: RunId, reply: &Reply) -> io::Result<()> {
+    let encoded = protocol::encode(reply)?;
+    for part in protocol::parts(run, &encoded) {
+        protocol::send_bytes(jobs, &protocol::encode(&part)?, &[])?;
+    }
+    Ok(())
+}

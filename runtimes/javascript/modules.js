@@ -1,0 +1,381 @@
+// `require` and `import`: Node's own modules, and files of the run.
+
+import assert, { strict } from './assert.js';
+import buffer from './buffer.js';
+import { console } from './console.js';
+import crypto from './crypto.js';
+import events from './events.js';
+import fs, { promises as fsPromises } from './fs.js';
+import * as host from './host.js';
+import { inspect } from './inspect.js';
+import * as loop from './loop.js';
+import os from './os.js';
+import path from './path.js';
+import perfHooks from './performance.js';
+import { process } from './process.js';
+import querystring from './querystring.js';
+import readline, { promises as readlinePromises } from './readline.js';
+import { locateImport, refusal } from './stacks.js';
+import stream, { promises as streamPromises } from './stream.js';
+import stringDecoder from './string_decoder.js';
+import url, { fileURLToPath } from './url.js';
+import util, { timersPromises, types } from './util.js';
+import { fill, mark, unsupported } from './unsupported.js';
+
+const { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate } = loop;
+const timers = fill(
+  { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate, promises: timersPromises },
+  'timers',
+  'active enroll unenroll',
+);
+
+Object.defineProperty(path, 'win32', {
+  configurable: true,
+  get() {
+    throw unsupported('path.win32');
+  },
+});
+fill(path, 'path', 'matchesGlob');
+
+const builtins = new Map(
+  Object.entries({
+    assert,
+    'assert/strict': strict,
+    buffer,
+    console,
+    constants: { ...os.constants.signals, ...fs.constants },
+    crypto,
+    events,
+    fs,
+    'fs/promises': fsPromises,
+    os,
+    path,
+    'path/posix': path,
+    perf_hooks: perfHooks,
+    process,
+    querystring,
+    readline,
+    'readline/promises': readlinePromises,
+    stream,
+    'stream/promises': streamPromises,
+    string_decoder: stringDecoder,
+    sys: util,
+    timers,
+    'timers/promises': timersPromises,
+    tty: fill({ isatty: () => false }, 'tty', 'ReadStream WriteStream'),
+    url,
+    util,
+    'util/types': types,
+  }),
+);
+
+const MISSING = new Set(
+  (
+    'async_hooks child_process cluster dgram diagnostics_channel dns dns/promises domain http http2 https inspector ' +
+    'inspector/promises net path/win32 punycode repl stream/consumers stream/web tls trace_events v8 vm wasi worker_threads zlib ' +
+    'sqlite sea test test/reporters _http_agent _http_client _http_common _http_incoming _http_outgoing _http_server ' +
+    '_stream_duplex _stream_passthrough _stream_readable _stream_transform _stream_wrap _stream_writable _tls_common _tls_wrap'
+  ).split(' '),
+);
+
+const withoutScheme = (name) => (name.startsWith('node:') ? name.slice(5) : name);
+const isNodeModule = (name) => builtins.has(withoutScheme(name)) || MISSING.has(withoutScheme(name));
+/** These have their name only behind `node:`. */
+const SCHEME_ONLY = new Set(['sqlite', 'sea', 'test', 'test/reporters']);
+
+export const builtin = (name) => builtins.get(name);
+
+function codeError(code, message, Kind = Error) {
+  return Object.assign(new Kind(message), { code });
+}
+
+const kindOf = (file) => {
+  const answer = host.stat(file, true);
+  return typeof answer === 'string' ? answer[0] : undefined;
+};
+const isFile = (file) => kindOf(file) === '0';
+const isDirectory = (file) => kindOf(file) === '1';
+
+const EXTENSIONS = ['', '.js', '.json', '.mjs', '.cjs', '.ts', '.tsx', '.mts', '.cts'];
+
+/** The file that a path without an ending may mean, or undefined. */
+function findFile(file) {
+  for (const extension of EXTENSIONS) if (isFile(file + extension)) return file + extension;
+  // TypeScript names the file that will be.
+  const typed = file.replace(/\.(m|c)?js$/, '.$1ts');
+  if (typed !== file && isFile(typed)) return typed;
+  if (!isDirectory(file)) return undefined;
+  const manifest = readManifest(file);
+  if (typeof manifest?.main === 'string') {
+    const main = findFile(path.resolve(file, manifest.main));
+    if (main !== undefined) return main;
+  }
+  for (const extension of EXTENSIONS.slice(1)) if (isFile(`${file}/index${extension}`)) return `${file}/index${extension}`;
+  return undefined;
+}
+
+function readManifest(directory) {
+  const text = host.readText(`${directory}/package.json`);
+  try {
+    return typeof text === 'string' ? JSON.parse(text) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a package says is its entry, for this way of loading it. */
+function exported(target, conditions) {
+  if (typeof target === 'string') return target;
+  if (Array.isArray(target)) return target.map((item) => exported(item, conditions)).find((item) => item !== undefined);
+  if (target === null || typeof target !== 'object') return undefined;
+  for (const [condition, inner] of Object.entries(target)) {
+    if (conditions.includes(condition)) {
+      const found = exported(inner, conditions);
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
+}
+
+function findPackage(name, from, conditions) {
+  const [, packageName, rest] = /^((?:@[^/]+\/)?[^/]+)(\/.*)?$/.exec(name) ?? [undefined, name];
+  for (let directory = from; ; directory = path.dirname(directory)) {
+    const root = path.join(directory, 'node_modules', packageName);
+    if (isDirectory(root)) {
+      const manifest = readManifest(root);
+      const { exports } = manifest ?? {};
+      if (exports !== undefined && exports !== null) {
+        const isMap = typeof exports === 'object' && !Array.isArray(exports) && Object.keys(exports).some((key) => key.startsWith('.'));
+        const target = exported(isMap ? exports[`.${rest ?? ''}`] : rest === undefined ? exports : undefined, conditions);
+        if (target !== undefined) return path.join(root, target);
+      }
+      const found = findFile(rest === undefined ? root : path.join(root, rest));
+      if (found !== undefined) return found;
+    }
+    if (directory === '/') return undefined;
+  }
+}
+
+/** The module that a name means to a file in `from`: `node:fs`, or an absolute path. Undefined when there is none. */
+function find(name, from, conditions) {
+  if (isNodeModule(name) && !(SCHEME_ONLY.has(name) && !name.startsWith('node:'))) {
+    const plain = withoutScheme(name);
+    if (builtins.has(plain)) return `node:${plain}`;
+    throw unsupported(name);
+  }
+  if (name.startsWith('node:')) throw codeError('ERR_UNKNOWN_BUILTIN_MODULE', `No such built-in module: ${name}`);
+  if (name.startsWith('file:')) return findFile(fileURLToPath(name));
+  if (/^(https?|npm|jsr|data|bun):/.test(name)) throw unsupported(name);
+  if (/^(\.{0,2}\/|\.{1,2}$)/.test(name)) return findFile(path.resolve(from, name));
+  return findPackage(name, from, conditions);
+}
+
+const isBare = (name) => !/^(\.{0,2}\/|\.{1,2}$|file:)/.test(name);
+const notHere = (name) => `\`${name}\` is not in the WebAssembly JavaScript`;
+
+const cache = Object.create(null);
+
+class Module {
+  constructor(id, parent) {
+    this.id = id;
+    this.path = path.dirname(id);
+    this.exports = {};
+    this.filename = id;
+    this.loaded = false;
+    this.children = [];
+    this.paths = [];
+    Object.defineProperty(this, 'parent', { value: parent, configurable: true, writable: true });
+    this.require = makeRequire(this);
+  }
+}
+
+function resolveRequired(name, module) {
+  if (typeof name !== 'string') throw codeError('ERR_INVALID_ARG_TYPE', `The "id" argument must be of type string. Received ${inspect(name)}`, TypeError);
+  if (name === '') throw codeError('ERR_INVALID_ARG_VALUE', "The argument 'id' must be a non-empty string. Received ''", TypeError);
+  const found = find(name, module.path, ['node', 'require', 'default']);
+  if (found !== undefined) return found;
+  const stack = [];
+  for (let item = module; item; item = item.parent) stack.push(item.filename);
+  const error = codeError('MODULE_NOT_FOUND', `Cannot find module '${name}'\nRequire stack:\n${stack.map((file) => `- ${file}`).join('\n')}`);
+  error.requireStack = stack;
+  if (isBare(name)) mark(error, notHere(name));
+  throw error;
+}
+
+function load(file, parent) {
+  if (file.startsWith('node:')) return builtins.get(file.slice(5));
+  const cached = cache[file];
+  if (cached !== undefined) return cached.exports;
+  const module = new Module(file, parent);
+  parent?.children.push(module);
+  cache[file] = module;
+  try {
+    execute(module);
+  } catch (error) {
+    delete cache[file];
+    throw error;
+  }
+  module.loaded = true;
+  return module.exports;
+}
+
+function execute(module) {
+  const text = host.readText(module.filename);
+  if (typeof text === 'number') throw codeError('MODULE_NOT_FOUND', `Cannot find module '${module.filename}'`);
+  if (module.filename.endsWith('.json')) {
+    try {
+      module.exports = JSON.parse(text.replace(/^\ufeff/, ''));
+    } catch (error) {
+      error.message = `${module.filename}: ${error.message}`;
+      throw error;
+    }
+    return;
+  }
+  const prepared = prepare(text, module.filename);
+  if (prepared[0] === 'm') {
+    throw codeError('ERR_REQUIRE_ESM', `require() of ES Module ${module.filename} from ${module.parent?.filename} not supported.\nInstead change the require of ${path.basename(module.filename)} to a dynamic import() which is available in all CommonJS modules.`);
+  }
+  runIn(module, host.compile(prepared.slice(1), module.filename, host.SCRIPT));
+}
+
+function prepare(text, file) {
+  const prepared = host.prepare(text, file);
+  if (prepared[0] === 'e') throw refusal(file, prepared.slice(1));
+  return prepared;
+}
+
+/** Runs a module's text, which is the body of `compiled`. */
+function runIn(module, compiled) {
+  return compiled.call(module.exports, module.exports, module.require, module, module.filename, module.path);
+}
+
+function makeRequire(module) {
+  const require = (name) => load(resolveRequired(name, module), module);
+  Object.assign(require, {
+    resolve: (name) => {
+      const found = resolveRequired(name, module);
+      return found.startsWith('node:') ? withoutScheme(name) : found;
+    },
+    cache,
+    main: mainModule,
+    extensions: Object.create(null),
+  });
+  require.resolve.paths = () => [];
+  return require;
+}
+
+let mainModule;
+
+/** Runs the program as a CommonJS module; returns what its text returned. */
+export function runMain(compiled, file) {
+  const module = new Module(file, null);
+  module.id = '.';
+  mainModule = module;
+  module.require.main = module;
+  cache[file] = module;
+  const result = runIn(module, compiled);
+  module.loaded = true;
+  return result;
+}
+
+/** A `require` for the file of a path or URL, as `module.createRequire` makes them. */
+export function createRequire(from) {
+  const file = typeof from === 'string' && from.startsWith('/') ? from : fileURLToPath(from);
+  return new Module(file, null).require;
+}
+
+builtins.set(
+  'module',
+  fill(
+    Object.assign(Module, {
+      Module,
+      createRequire,
+      isBuiltin: isNodeModule,
+      builtinModules: [...builtins.keys(), 'module', ...MISSING].filter((name) => !SCHEME_ONLY.has(name)).sort(),
+      _cache: cache,
+      wrap: (text) => `(function (exports, require, module, __filename, __dirname) { ${text}\n});`,
+      syncBuiltinESMExports() {},
+      globalPaths: [],
+    }),
+    'module',
+    'register findSourceMap SourceMap runMain _load _resolveFilename _extensions',
+  ),
+);
+process.getBuiltinModule = (name) => builtins.get(withoutScheme(name));
+
+// What the engine asks when a module is imported. A name with one of these schemes is ours: the text behind it is made here, and a
+// program cannot write one.
+const COMMONJS = 'commonjs:';
+const JSON_FILE = 'json:';
+
+/** The name under which a module is known, for the module `base` that imports it. */
+export function resolveImport(base, name) {
+  const from = base.startsWith('/') ? path.dirname(base) : process.cwd();
+  let found;
+  try {
+    found = find(name, from, ['node', 'import', 'module', 'default']);
+  } catch (error) {
+    locateImport(error, base, name);
+    throw error;
+  }
+  if (found === undefined) {
+    const what = isBare(name) ? `package '${name}'` : `module '${path.resolve(from, name.startsWith('file:') ? fileURLToPath(name) : name)}'`;
+    const error = codeError('ERR_MODULE_NOT_FOUND', `Cannot find ${what} imported from ${base}`);
+    if (isBare(name)) mark(error, notHere(name));
+    locateImport(error, base, name);
+    throw error;
+  }
+  if (found.startsWith('node:')) return found;
+  if (found.endsWith('.json')) return JSON_FILE + found;
+  if (found.endsWith('.cjs') || found.endsWith('.cts')) return COMMONJS + found;
+  if (found.endsWith('.mjs') || found.endsWith('.mts') || cacheOfTexts.has(found)) return found;
+  const text = host.readText(found);
+  if (typeof text === 'number') throw codeError('ERR_MODULE_NOT_FOUND', `Cannot find module '${found}' imported from ${base}`);
+  const prepared = prepare(text, found);
+  // A script without any sign of either kind may be imported for its effects.
+  if (prepared[0] === 's') return COMMONJS + found;
+  cacheOfTexts.set(found, prepared.slice(1));
+  return found;
+}
+
+/** Texts that were looked at to see what they are. */
+const cacheOfTexts = new Map();
+
+/** The text of a module, by the name that `resolveImport` gave it. */
+export function loadImport(name) {
+  if (name.startsWith('node:')) return exportsOf(builtins.get(name.slice(5)), `builtin(${JSON.stringify(name.slice(5))})`);
+  if (name.startsWith(COMMONJS)) {
+    const file = name.slice(COMMONJS.length);
+    return exportsOf(load(file, mainModule), `required(${JSON.stringify(file)})`);
+  }
+  if (name.startsWith(JSON_FILE)) {
+    const file = name.slice(JSON_FILE.length);
+    return `export default ${JSON.stringify(load(file, mainModule))};`;
+  }
+  const known = cacheOfTexts.get(name);
+  if (known !== undefined) return known;
+  const text = host.readText(name);
+  if (typeof text === 'number') throw codeError('ERR_MODULE_NOT_FOUND', `Cannot find module '${name}'`);
+  return prepare(text, name).slice(1);
+}
+
+export const required = (file) => cache[file].exports;
+
+const RESERVED = new Set(
+  ('default break case catch class const continue debugger delete do else enum export extends false finally for function if import in ' +
+    'instanceof new null return super switch this throw true try typeof var void while with yield let static implements interface package ' +
+    'private protected public await eval arguments').split(' '),
+);
+
+/** A module that exports what an object has. */
+function exportsOf(object, expression) {
+  const isObject = (typeof object === 'object' && object !== null) || typeof object === 'function';
+  const names = isObject ? Object.keys(object).filter((name) => /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name) && !RESERVED.has(name)) : [];
+  return `import { builtin, required } from 'belljar:modules.js';\nconst value = ${expression};\nexport default value;\n${
+    names.length === 0 ? '' : `const { ${names.map((name, index) => `${name}: v${index}`).join(', ')} } = value;\nexport { ${names.map((name, index) => `v${index} as ${name}`).join(', ')} };\n`
+  }`;
+}
+
+/** A module that imports everything of Node's, to be run once before the snapshot. `process` is made of things that a run brings. */
+export const preload = () => [...builtins.keys()].filter((name) => name !== 'process' && name !== 'module').map((name) => `import 'node:${name}';`).join('\n');
+
