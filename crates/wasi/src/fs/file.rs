@@ -234,27 +234,26 @@ impl File {
     /// What it holds, in one piece. Not copied if it is one: if it was never larger than 1 MiB, or came from the embedder and was not
     /// made longer.
     pub(crate) fn into_contents(self) -> Contents {
-        let size = usize::try_from(self.size).unwrap_or(usize::MAX);
-        if self.blocks.is_empty() && self.base.as_ref().len() == size {
-            return self.base;
-        }
-        let mut whole = vec![0; size];
-        self.read(0, &mut whole);
-        Contents::Owned(whole)
+        if self.is_base() { self.base } else { self.copy() }
     }
 
     /// The same for a file that somebody else has too.
     pub(crate) fn to_contents(&self) -> Contents {
         match &self.base {
-            Contents::Shared(bytes) if self.blocks.is_empty() && bytes.len() as u64 == self.size => {
-                Contents::Shared(Arc::clone(bytes))
-            }
-            Contents::Shared(_) | Contents::Owned(_) => {
-                let mut whole = vec![0; usize::try_from(self.size).unwrap_or(usize::MAX)];
-                self.read(0, &mut whole);
-                Contents::Owned(whole)
-            }
+            Contents::Shared(bytes) if self.is_base() => Contents::Shared(Arc::clone(bytes)),
+            Contents::Shared(_) | Contents::Owned(_) => self.copy(),
         }
+    }
+
+    /// Whether it is the base and nothing else. Not every base that is as long: one that was cut and made longer again ends in zeros.
+    fn is_base(&self) -> bool {
+        self.blocks.is_empty() && self.base_length == self.base.as_ref().len() && self.base_length as u64 == self.size
+    }
+
+    fn copy(&self) -> Contents {
+        let mut whole = vec![0; usize::try_from(self.size).unwrap_or(usize::MAX)];
+        self.read(0, &mut whole);
+        Contents::Owned(whole)
     }
 
     fn base(&self) -> &[u8] {

@@ -39,7 +39,7 @@ pub(super) const EPOCH: u64 = 1_700_000_000_000_000_000;
 
 impl Host for TestHost {
     fn realtime(&self) -> u64 {
-        EPOCH + self.elapsed
+        EPOCH.saturating_add(self.elapsed)
     }
 
     fn monotonic(&self) -> u64 {

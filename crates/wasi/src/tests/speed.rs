@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::guest::{Guest, READ, TestHost};
+use super::guest::{CREATE, Guest, READ, TestHost, WRITE};
 use crate::{Context, Image, Quota, Tree};
 
 #[expect(clippy::print_stderr, reason = "the numbers are what this is for")]
@@ -64,7 +64,6 @@ fn speed() {
 #[test]
 #[ignore = "prints times; run with --release --nocapture"]
 fn speed_of_far_writes() {
-    use super::guest::{CREATE, WRITE};
     let mut guest = Guest::new();
     let fd = guest.open("box/a", CREATE, WRITE).unwrap();
     time("write at 255 MiB and cut", 100, || {
@@ -79,12 +78,4 @@ fn speed_of_far_writes() {
         guest.write_at(fd, b"x", 255 << 20).unwrap();
         guest.set_size(fd, 120 << 20).unwrap();
     });
-    guest.set_size(fd, 0).unwrap();
-    for round in 0..3 {
-        let mut number = 0;
-        time("make a file of 1,000 bytes", 5_000, || {
-            number += 1;
-            guest.save(&format!("tmp/{round}-{number}"), &[1; 1_000]).unwrap();
-        });
-    }
 }

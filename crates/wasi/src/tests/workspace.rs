@@ -90,7 +90,7 @@ fn contents_are_not_copied() {
 #[test]
 fn writing_to_a_shared_input_leaves_it_alone() {
     let shared: Arc<[u8]> = b"abcdef".as_slice().into();
-    let changes: [fn(&mut Guest); 4] = [
+    let changes: [fn(&mut Guest); 5] = [
         |guest| {
             let fd = guest.open("box/in", 0, WRITE).unwrap();
             guest.write_at(fd, b"X", 2).unwrap();
@@ -100,13 +100,18 @@ fn writing_to_a_shared_input_leaves_it_alone() {
             guest.set_size(fd, 3).unwrap();
             guest.set_size(fd, 5).unwrap();
         },
+        |guest| {
+            let fd = guest.open("box/in", 0, WRITE).unwrap();
+            guest.set_size(fd, 3).unwrap();
+            guest.set_size(fd, 6).unwrap();
+        },
         |guest| guest.save("box/in", b"").unwrap(),
         |guest| {
             let fd = guest.open("box/in", 0, WRITE).unwrap();
             guest.set_size(fd, 8).unwrap();
         },
     ];
-    let expected: [&[u8]; 4] = [b"abXdef", b"abc\0\0", b"", b"abcdef\0\0"];
+    let expected: [&[u8]; 5] = [b"abXdef", b"abc\0\0", b"abc\0\0\0", b"", b"abcdef\0\0"];
     for (change, expected) in changes.into_iter().zip(expected) {
         let mut guest = Guest::new();
         guest.context.add_input("in", Arc::clone(&shared)).unwrap();
