@@ -92,9 +92,10 @@ configure_numpy() {
   numpy_environment
   cd "$NUMPY"
   rm -rf build
+  # Not -Ddisable-threading: `np.unique` releases the interpreter lock all the same, and would not take it back.
   # NumPy's own copy of meson: it carries a module that the published one lacks.
   "$NATIVE/python" vendored-meson/meson/meson.py setup build --cross-file cross.ini -Dbuildtype=release -Db_ndebug=true -Db_lto=false \
-    -Ddefault_library=static -Dallow-noblas=true -Dblas=none -Dlapack=none -Ddisable-optimization=true -Ddisable-threading=true
+    -Ddefault_library=static -Dallow-noblas=true -Dblas=none -Dlapack=none -Ddisable-optimization=true
 }
 
 # The objects and archives that are linked below. The shared libraries they are meant for cannot be made, and the modules for

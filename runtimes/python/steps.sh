@@ -125,7 +125,7 @@ compile_reactor() {
   "$NATIVE/python" "$BELLJAR_RECIPES/python/freeze.py" "$BELLJAR_RECIPES/python/driver" >"$build/driver.h"
   local source
   for source in reactor stubs; do
-    "$BIN/wasm-cc" -O2 -g0 -I"$build" -I"$SYSROOT/include" -I"$WASM" -I"$CPYTHON/Include" -I"$CPYTHON/Include/internal" \
+    "$BIN/wasm-cc" -O2 -g0 -D_WASI_EMULATED_PROCESS_CLOCKS -I"$build" -I"$SYSROOT/include" -I"$WASM" -I"$CPYTHON/Include" -I"$CPYTHON/Include/internal" \
       -c "$BELLJAR_RECIPES/python/$source.c" -o "$build/$source.o"
   done
 }

@@ -83,28 +83,28 @@ struct FileLimits {
 }
 
 pub(crate) fn resolve(arguments: &GlobalArguments, environment: &Environment) -> anyhow::Result<Settings> {
-        let file = match arguments.config.as_ref().or(environment.config.as_ref()) {
-            Some(path) => read(path)?,
-            None => read_default(environment)?,
-        };
-        let require = match (arguments.require, environment.require.as_ref().or(file.require.as_ref())) {
-            (Some(require), _) => require,
-            (None, Some(text)) => text.parse().map_err(anyhow::Error::msg)?,
-            (None, None) => Requirement::default(),
-        };
-        let policy = Policy {
-            ceilings: file.limits.over(Limits::CEILING).context("in `limits` of the configuration")?,
-            defaults: file.defaults.over(Limits::DEFAULT).context("in `defaults` of the configuration")?,
-        };
-        Ok(Settings {
-            policy,
-            require,
-            tools: ToolSearch { path: environment.path.clone(), home: environment.home.clone() },
-            scratch: scratch(environment),
-            cache: cache(environment)?,
-            recipes: if environment.keep_work { Scratch::Keep } else { Scratch::Clear },
-            environment: environment.all.clone(),
-        })
+    let file = match arguments.config.as_ref().or(environment.config.as_ref()) {
+        Some(path) => read(path)?,
+        None => read_default(environment)?,
+    };
+    let require = match (arguments.require, environment.require.as_ref().or(file.require.as_ref())) {
+        (Some(require), _) => require,
+        (None, Some(text)) => text.parse().map_err(anyhow::Error::msg)?,
+        (None, None) => Requirement::default(),
+    };
+    let policy = Policy {
+        ceilings: file.limits.over(Limits::CEILING).context("in `limits` of the configuration")?,
+        defaults: file.defaults.over(Limits::DEFAULT).context("in `defaults` of the configuration")?,
+    };
+    Ok(Settings {
+        policy,
+        require,
+        tools: ToolSearch { path: environment.path.clone(), home: environment.home.clone() },
+        scratch: scratch(environment),
+        cache: cache(environment)?,
+        recipes: if environment.keep_work { Scratch::Keep } else { Scratch::Clear },
+        environment: environment.all.clone(),
+    })
 }
 
 /// Where provisioned runtimes are kept.

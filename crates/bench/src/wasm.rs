@@ -128,9 +128,13 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
         verdict(private <= PRIVATE_BUDGET_KIB)
     )?;
 
-    writeln!(out, "\nCPU work in Python, seconds, best of 5\n\n                       wasm    native    ratio (budget {SLOWDOWN_BUDGET})")?;
+    writeln!(
+        out,
+        "\nCPU work in Python, seconds, best of 5\n\n                       wasm    native    ratio (budget {SLOWDOWN_BUDGET})"
+    )?;
     for (name, code) in CPU_WORK {
-        let [wasm, native] = [seconds(&runtime, EngineId::Wasm, code).await?, seconds(&runtime, EngineId::Native, code).await?];
+        let [wasm, native] =
+            [seconds(&runtime, EngineId::Wasm, code).await?, seconds(&runtime, EngineId::Native, code).await?];
         let ratio = wasm / native;
         writeln!(out, "{name:<20} {wasm:8.4}  {native:8.4}  {ratio:7.2}: {}", verdict(ratio <= SLOWDOWN_BUDGET))?;
     }
@@ -248,7 +252,8 @@ async fn soak(runtime: &Arc<Runtime>, options: &Options) -> anyhow::Result<(Foot
 fn footprint() -> anyhow::Result<Footprint> {
     let mut folders = workers();
     folders.push("/proc/self".into());
-    let descriptors = folders.iter().map(|folder| std::fs::read_dir(folder.join("fd")).map_or(0, Iterator::count)).sum();
+    let descriptors =
+        folders.iter().map(|folder| std::fs::read_dir(folder.join("fd")).map_or(0, Iterator::count)).sum();
     let resident = folders.iter().map(|folder| field(&folder.join("status"), "VmRSS:")).sum::<anyhow::Result<u64>>()?;
     Ok(Footprint { descriptors, resident_kib: resident })
 }

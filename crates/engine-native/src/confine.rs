@@ -87,8 +87,7 @@ impl Shared {
             purpose: Purpose::Run,
             without: self.without.clone(),
         };
-        let nowhere =
-            || File::options().write(true).open("/dev/null").map(OwnedFd::from).map_err(NativeError::Pipes);
+        let nowhere = || File::options().write(true).open("/dev/null").map(OwnedFd::from).map_err(NativeError::Pipes);
         let stdio = RunStdio { stdin: program.stdin, stdout: nowhere()?, stderr: nowhere()? };
         let monitor = self.launcher.order(&spec, &[], &stdio).await?;
         drop(stdio);

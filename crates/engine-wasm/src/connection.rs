@@ -15,8 +15,8 @@ use tokio::sync::mpsc;
 
 use crate::error::WasmError;
 use crate::protocol::{
-    self, Control, Envelope, Finished, Greeting, Hello, Job, MAX_PACKET, More, OUTPUT_WINDOW, OutputStream, Part, Piece,
-    Reply, RunId, RuntimeEntry, TreeEntry,
+    self, Control, Envelope, Finished, Greeting, Hello, Job, MAX_PACKET, More, OUTPUT_WINDOW, OutputStream, Part,
+    Piece, Reply, RunId, RuntimeEntry, TreeEntry,
 };
 use crate::wall::{Confined, Wall};
 

@@ -24,6 +24,7 @@ pub(crate) trait Driver: Send + Sync + fmt::Debug {
 pub(crate) fn driver_for(runtime: &str) -> Option<Box<dyn Driver>> {
     match runtime {
         "python" | "numpy" => Some(Box::new(Reactor)),
+        "javascript" => Some(Box::<crate::javascript::QuickJs>::default()),
         _ => None,
     }
 }

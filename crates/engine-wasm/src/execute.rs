@@ -15,7 +15,6 @@ use crate::timekeeper::Timekeeper;
 
 /// Runs jobs. Shared by all threads of a worker.
 pub(crate) struct Executor {
-    engine: Engine,
     runtimes: Vec<Runtime>,
     timekeeper: Arc<Timekeeper>,
 }
@@ -26,8 +25,8 @@ pub(crate) struct Remains {
 }
 
 impl Executor {
-    pub(crate) fn new(engine: Engine, runtimes: Vec<Runtime>, timekeeper: Arc<Timekeeper>) -> Self {
-        Self { engine, runtimes, timekeeper }
+    pub(crate) fn new(runtimes: Vec<Runtime>, timekeeper: Arc<Timekeeper>) -> Self {
+        Self { runtimes, timekeeper }
     }
 
     /// Runs a job to its end on this thread.
@@ -75,7 +74,7 @@ impl Executor {
             limits: &job.limits,
             base_memory: runtime.base_memory,
         };
-        let mut store = new_store(&self.engine, &surroundings, run)?;
+        let mut store = new_store(&runtime.engine, &surroundings, run)?;
         let instance = runtime.pre.instantiate(&mut store)?;
         Guest::adopt(&mut store, &instance)?;
         let result = runtime.driver.run(&mut store, &instance, job);

@@ -38,7 +38,8 @@ impl Guest {
         let program_size = surroundings.program.map_or(0, |(_, text)| text.len() as u64);
         let quota = Quota { bytes: limits.disk + program_size, entries: limits.files.saturating_add(1) };
         let mut wasi = Context::new(World::new(run), surroundings.image, quota);
-        let refused = |path: &str, error| wasmtime::Error::msg(format!("`{path}` cannot be put into the workspace: {error}"));
+        let refused =
+            |path: &str, error| wasmtime::Error::msg(format!("`{path}` cannot be put into the workspace: {error}"));
         for file in surroundings.files {
             wasi.add_input(&file.path, file.contents.clone()).map_err(|error| refused(&file.path, error))?;
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use belljar_wasi::{End, Host as _};
 use serde::Serialize;
-use wasmtime::{Caller, Instance, Linker, Result, Store, ToWasmtimeResult as _};
+use wasmtime::{Caller, Instance, Linker, Result, Store};
 
 use crate::driver::Driver;
 use crate::guest::Guest;
@@ -156,7 +156,7 @@ fn start(js: &mut Js<'_, Running<'_>>, job: &Job) -> Result<()> {
     let source = String::from_utf8_lossy(&job.code);
     let prepared = Prepared::new(&source, &job.file, Role::Main);
     let circumstances = Circumstances { args: &job.args, env: &job.env };
-    let circumstances = serde_json::to_string(&circumstances).to_wasmtime_result()?;
+    let circumstances = serde_json::to_string(&circumstances)?;
     let facts = if source.contains("Deno.") && !source.contains("typeof Deno") { USES_DENO } else { 0 };
     let variables = (!job.variables.is_empty()).then(|| variables(job));
     let mut new_text = |text: &str| js.new_text(text).map_err(|stop| unexpected(js, stop));

@@ -5,18 +5,22 @@
 //! between principals.
 #![cfg(target_os = "linux")]
 
+mod artifact;
 mod connection;
 mod driver;
 mod error;
 mod execute;
 mod guest;
+mod javascript;
 mod machine;
+mod memory;
 mod pool;
 mod protocol;
 mod run;
 mod runtime;
 mod snapshot;
 mod timekeeper;
+mod typescript;
 mod wall;
 pub mod worker;
 
@@ -100,12 +104,7 @@ struct Service {
 }
 
 const SERVICES: &[Service] = &[
-    Service {
-        language: "python",
-        richer: Some(("numpy", b"numpy")),
-        runtime: "python",
-        dialect: Dialect::Plain,
-    },
+    Service { language: "python", richer: Some(("numpy", b"numpy")), runtime: "python", dialect: Dialect::Plain },
     Service { language: "javascript", richer: None, runtime: "javascript", dialect: Dialect::Plain },
     Service { language: "typescript", richer: None, runtime: "javascript", dialect: Dialect::TypeScript },
 ];
@@ -116,7 +115,8 @@ impl Shared {
         let service = SERVICES.iter().find(|service| service.language == language.id)?;
         if let (Some((richer, word)), Some(plan)) = (service.richer, plan) {
             let asks = |text: &[u8]| text.windows(word.len()).any(|window| window == word);
-            let wanted = asks(plan.code()) || plan.files().iter().any(|file| is_source(&file.path) && asks(&file.contents));
+            let wanted =
+                asks(plan.code()) || plan.files().iter().any(|file| is_source(&file.path) && asks(&file.contents));
             if let Some(index) = self.pool.index_of(richer).filter(|_| wanted) {
                 return Some((index, service));
             }
@@ -218,11 +218,7 @@ fn job(plan: Plan, id: protocol::RunId, runtime: usize, dialect: Dialect) -> Job
         stdin: plan.stdin().to_vec(),
         args: plan.args().to_vec(),
         env: plan.env().to_vec(),
-        variables: plan
-            .variables()
-            .iter()
-            .map(|variable| (variable.name.clone(), variable.json.clone()))
-            .collect(),
+        variables: plan.variables().iter().map(|variable| (variable.name.clone(), variable.json.clone())).collect(),
         files: plan
             .files()
             .iter()

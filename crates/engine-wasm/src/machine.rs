@@ -1,29 +1,24 @@
 //! wasmtime as we use it. What decides whether a compiled module can be loaded is the same for compiling and for running.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
 
-use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, Result};
+use wasmtime::{Config, Engine, OptLevel, Result};
 
-/// Above every snapshot's memory. An image that is larger is copied at every start instead of shared, without a word.
-pub(crate) const DENSE_IMAGE: u64 = 512 << 20;
+use crate::memory::{Creator, Memories};
 
 /// The wasm stack of a run, within the stack of its thread.
 const WASM_STACK: usize = 4 << 20;
 /// The stack of a thread that runs guests: the guest's own and room for the host's calls.
 pub(crate) const THREAD_STACK: usize = WASM_STACK + (4 << 20);
 
-/// The most memory an instance can have: all that 32 bits reach. What a run may have is its store's to say.
-const MAX_MEMORY: usize = 4 << 30;
-
-/// Memory of an ended instance that is kept, reset, for the next one: more than most runs touch.
-const KEEP_RESIDENT: usize = 32 << 20;
-
 fn config() -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)
-        .memory_init_cow(true)
-        .memory_guaranteed_dense_image_size(DENSE_IMAGE)
+        // All that 32 bits reach is reserved, so that no access needs a check of its bounds. What a run may have is its store's to say.
+        .memory_reservation(4 << 30)
+        .memory_may_move(false)
         .max_wasm_stack(WASM_STACK)
         // Not used, and still not allowed to be smaller.
         .async_stack_size(THREAD_STACK)
@@ -38,23 +33,10 @@ pub(crate) fn compiling() -> Result<Engine> {
     Engine::new(&config())
 }
 
-/// For running at most `slots` instances at one time, their memory reserved ahead.
-pub(crate) fn running(slots: u32) -> Result<Engine> {
-    let mut pool = PoolingAllocationConfig::new();
-    pool.total_memories(slots)
-        .total_core_instances(slots)
-        .total_tables(slots)
-        .max_memory_size(MAX_MEMORY)
-        .max_memories_per_module(1)
-        .max_tables_per_module(1)
-        .table_elements(200_000)
-        .max_core_instance_size(1 << 20)
-        .max_unused_warm_slots(slots)
-        .linear_memory_keep_resident(KEEP_RESIDENT)
-        // Finds the pages that a run wrote, so that a reset touches only those. Kernels before 6.7 do not have it.
-        .pagemap_scan(Enabled::Auto);
+/// For running instances of one module, which start with the same memory.
+pub(crate) fn running(memories: Arc<Memories>) -> Result<Engine> {
     let mut config = config();
-    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    config.with_host_memory(Arc::new(Creator(memories)));
     Engine::new(&config)
 }
 

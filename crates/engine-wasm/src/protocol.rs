@@ -264,12 +264,7 @@ pub(crate) fn try_send_bytes(socket: impl AsFd, packet: &[u8]) -> io::Result<()>
     send_with(socket, packet, &[], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
 }
 
-fn send_with(
-    socket: impl AsFd,
-    packet: &[u8],
-    descriptors: &[BorrowedFd<'_>],
-    flags: SendFlags,
-) -> io::Result<()> {
+fn send_with(socket: impl AsFd, packet: &[u8], descriptors: &[BorrowedFd<'_>], flags: SendFlags) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() {

@@ -225,8 +225,7 @@ impl Outbox {
 mod tests {
     use super::*;
 
-    const LIMITS: JobLimits =
-        JobLimits { wall_micros: 200_000, cpu_micros: 200_000, memory: 0, disk: 0, files: 0 };
+    const LIMITS: JobLimits = JobLimits { wall_micros: 200_000, cpu_micros: 200_000, memory: 0, disk: 0, files: 0 };
 
     fn run() -> (Arc<Run>, OwnedFd) {
         let (ours, theirs) = protocol::channel().expect("sockets");

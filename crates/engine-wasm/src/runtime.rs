@@ -7,11 +7,15 @@ use belljar_wasi::{Image, Tree};
 use memmap2::Mmap;
 use wasmtime::{Engine, InstancePre, Linker, Module, Result};
 
+use crate::artifact;
 use crate::driver::{Driver, driver_for};
 use crate::guest::{self, Guest};
+use crate::machine;
+use crate::memory::Memories;
 
 /// One runtime.
 pub(crate) struct Runtime {
+    pub(crate) engine: Engine,
     pub(crate) driver: Box<dyn Driver>,
     pub(crate) pre: InstancePre<Guest>,
     /// Its files.
@@ -22,14 +26,17 @@ pub(crate) struct Runtime {
 
 impl Runtime {
     /// Maps a compiled module and its files.
-    pub(crate) fn load(engine: &Engine, name: &str, module: File, tree: Option<File>) -> Result<Self> {
+    pub(crate) fn load(name: &str, file: File, tree: Option<File>) -> Result<Self> {
         let driver =
             driver_for(name).ok_or_else(|| wasmtime::Error::msg(format!("there is no driver for `{name}`")))?;
-        let module = map_module(engine, module)?;
-        let pre = linker(engine, &*driver, &module)?.instantiate_pre(&module)?;
+        let place = artifact::find_image(&file)?;
+        let memories = Arc::new(Memories::new(file.try_clone()?, place.offset, place.length)?);
+        let engine = machine::running(memories)?;
+        let module = map_module(&engine, file)?;
+        let pre = linker(&engine, &*driver, &module)?.instantiate_pre(&module)?;
         let base_memory = base_memory(&module)?;
         let image = image(tree.map(|file| map_tree(&file)).transpose()?)?;
-        Ok(Self { driver, pre, image, base_memory })
+        Ok(Self { engine, driver, pre, image, base_memory })
     }
 }
 

@@ -8,6 +8,7 @@ use belljar_wasi::Tree;
 use wasmtime::{Global, Instance, Module, Store, Val};
 use wasmtime_wizer::{InstanceState, SnapshotVal, Wizer};
 
+use crate::artifact;
 use crate::driver::driver_for;
 use crate::error::WasmError;
 use crate::execute;
@@ -73,17 +74,8 @@ pub fn pack(folder: &Path) -> Result<Vec<u8>, WasmError> {
 /// Compiles a snapshot for this machine.
 pub fn compile(wasm: &[u8]) -> Result<Vec<u8>, WasmError> {
     let compile = || -> wasmtime::Result<Vec<u8>> {
-        let engine = machine::compiling()?;
-        let module = Module::new(&engine, wasm)?;
-        let memory = runtime::base_memory(&module)?;
-        if memory > machine::DENSE_IMAGE {
-            // It would still run, and every start would copy all of it.
-            return Err(wasmtime::Error::msg(format!(
-                "its memory of {memory} bytes is above the {} that are shared between instances",
-                machine::DENSE_IMAGE
-            )));
-        }
-        module.serialize()
+        let (module, image) = artifact::take_apart(wasm)?;
+        Ok(artifact::join(machine::compiling()?.precompile_module(&module)?, &image))
     };
     compile().map_err(WasmError::Wasmtime)
 }

@@ -58,8 +58,8 @@ impl Timekeeper {
         runs.going.iter().find(|run| run.id() == id).cloned()
     }
 
-    /// The thread. `engine` is the one that all runs are of: its epoch is what makes them look up.
-    pub(crate) fn keep(&self, engine: &Engine) -> ! {
+    /// The thread. The epochs of `engines`, which all runs are of, are what makes them look up.
+    pub(crate) fn keep(&self, engines: &[Engine]) -> ! {
         let mut last_busy = Instant::now();
         let mut going = Vec::new();
         loop {
@@ -80,7 +80,7 @@ impl Timekeeper {
             // Every run is looked at, also after one that has to be interrupted.
             let interrupt = going.iter().filter(|run| run.is_due(now)).count() > 0;
             if interrupt {
-                engine.increment_epoch();
+                engines.iter().for_each(Engine::increment_epoch);
             }
             for run in going.drain(..) {
                 run.send_stale_output(now);

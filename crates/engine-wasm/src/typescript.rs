@@ -78,7 +78,7 @@ fn translate(source: &str, name: &str, kind: SourceType) -> Result<JavaScript, S
 
 impl SyntaxError {
     fn new(diagnostic: &OxcDiagnostic, source: &str) -> Self {
-        let offset = diagnostic.labels.first().map_or(0, |label| label.offset());
+        let offset = diagnostic.labels.first().map_or(0, |label| label.offset() as usize);
         let (line, column) = position(source, offset);
         Self { message: diagnostic.message.to_string(), line, column }
     }
@@ -105,9 +105,15 @@ mod tests {
     #[test]
     fn types_are_taken_out() {
         assert_eq!(text("const a: number = 1 as number;\ninterface I { x: string }\n"), "const a = 1;\n");
-        assert_eq!(text("type T<A> = A[];\nfunction f<A>(a?: A): T<A> { return [a!]; }\n"), "function f(a) {\n\treturn [a];\n}\n");
+        assert_eq!(
+            text("type T<A> = A[];\nfunction f<A>(a?: A): T<A> { return [a!]; }\n"),
+            "function f(a) {\n\treturn [a];\n}\n"
+        );
         assert_eq!(text("const o = { a: 1 } satisfies Record<string, number>;\n"), "const o = { a: 1 };\n");
-        assert_eq!(text("import type { A } from './a';\nimport { type B, c } from './b';\nc();\n"), "import { c } from \"./b\";\nc();\n");
+        assert_eq!(
+            text("import type { A } from './a';\nimport { type B, c } from './b';\nc();\n"),
+            "import { c } from \"./b\";\nc();\n"
+        );
     }
 
     #[test]

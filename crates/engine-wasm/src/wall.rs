@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use sandbox::{BoxFuture, EngineError, Enforcement, Isolation, Level};
+use sandbox::{BoxFuture, Enforcement, EngineError, Isolation, Level};
 
 use crate::WORKER_ARGUMENT;
 

@@ -52,8 +52,6 @@ enum StartError {
     Build(String),
     #[error("descriptors are missing")]
     Descriptors,
-    #[error("wasmtime: {0:#}")]
-    Wasmtime(#[from] wasmtime::Error),
     #[error("runtime `{name}`: {error:#}")]
     Runtime { name: String, error: wasmtime::Error },
     #[error("the lock-down failed: {0}")]
@@ -73,7 +71,6 @@ impl Worker {
         }
         let mut descriptors = descriptors.into_iter();
         let jobs = Arc::new(descriptors.next().ok_or(StartError::Descriptors)?);
-        let engine = machine::running(hello.slots)?;
         let mut runtimes = Vec::new();
         for entry in &hello.runtimes {
             let module = descriptors.next().ok_or(StartError::Descriptors)?;
@@ -81,13 +78,14 @@ impl Worker {
                 TreeEntry::None => None,
                 TreeEntry::Own => Some(File::from(descriptors.next().ok_or(StartError::Descriptors)?)),
             };
-            let runtime = Runtime::load(&engine, &entry.name, File::from(module), tree)
+            let runtime = Runtime::load(&entry.name, File::from(module), tree)
                 .map_err(|error| StartError::Runtime { name: entry.name.clone(), error })?;
             runtimes.push(runtime);
         }
         let timekeeper = Arc::new(Timekeeper::new());
-        let executor = Arc::new(Executor::new(engine.clone(), runtimes, Arc::clone(&timekeeper)));
-        spawn_timekeeper(engine, Arc::clone(&timekeeper))?;
+        let engines = runtimes.iter().map(|runtime| runtime.engine.clone()).collect();
+        let executor = Arc::new(Executor::new(runtimes, Arc::clone(&timekeeper)));
+        spawn_timekeeper(engines, Arc::clone(&timekeeper))?;
         for _ in 0..hello.slots {
             let (executor, jobs) = (Arc::clone(&executor), Arc::clone(&jobs));
             std::thread::Builder::new().stack_size(machine::THREAD_STACK).spawn(move || take_jobs(&executor, &jobs))?;
@@ -115,8 +113,8 @@ impl Worker {
     }
 }
 
-fn spawn_timekeeper(engine: Engine, timekeeper: Arc<Timekeeper>) -> io::Result<()> {
-    std::thread::Builder::new().name("timekeeper".to_owned()).spawn(move || timekeeper.keep(&engine))?;
+fn spawn_timekeeper(engines: Vec<Engine>, timekeeper: Arc<Timekeeper>) -> io::Result<()> {
+    std::thread::Builder::new().name("timekeeper".to_owned()).spawn(move || timekeeper.keep(&engines))?;
     Ok(())
 }
 

@@ -75,9 +75,8 @@ async fn race(
     let mut second = pin!(run_on(native, plan, &mut second_leg));
     // The one that is expected to win is the one that is shown, unless the other one's output is on show already.
     let shown = stage.commit(EngineId::Native);
-    let native_outcome = |outcome: Outcome| {
-        promote(outcome, format!("it was still computing after {} s", HEDGE_AFTER.as_secs()))
-    };
+    let native_outcome =
+        |outcome: Outcome| promote(outcome, format!("it was still computing after {} s", HEDGE_AFTER.as_secs()));
     let wasm_outcome = tokio::select! {
         outcome = &mut first => outcome,
         outcome = &mut second, if shown => return outcome.map(native_outcome),

@@ -138,7 +138,8 @@ fn environment_variable(variable: &str) -> Result<(String, String), Refusal> {
 }
 
 fn preset(variable: &str) -> Result<Variable, Refusal> {
-    let refused = |message| Refusal::new("variables", message, "write it as NAME=JSON, such as `x=[1, 2]` or `name=\"Ada\"`");
+    let refused =
+        |message| Refusal::new("variables", message, "write it as NAME=JSON, such as `x=[1, 2]` or `name=\"Ada\"`");
     let Some((name, json)) = variable.split_once('=') else {
         return Err(refused(format!("`--variable {variable}` has no value")));
     };

@@ -64,7 +64,9 @@ mod tests {
     fn parts_of_an_address() {
         assert_eq!(
             parse("../x?y#z", Some("https://u:p@ex%41mple.com:8080/a/b/c")).as_deref(),
-            Some("https://u:p@example.com:8080/a/x?y#z\nhttps://example.com:8080\nhttps:\nu\np\nexample.com:8080\nexample.com\n8080\n/a/x\n?y\n#z"),
+            Some(
+                "https://u:p@example.com:8080/a/x?y#z\nhttps://example.com:8080\nhttps:\nu\np\nexample.com:8080\nexample.com\n8080\n/a/x\n?y\n#z"
+            ),
         );
         assert_eq!(parse("nope", None), None);
         assert_eq!(parse("/x", Some("nope")), None);

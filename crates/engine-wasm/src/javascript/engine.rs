@@ -23,7 +23,7 @@ const TAG_EXCEPTION: i32 = 6;
 const TAG_FIRST: i32 = -9;
 const TAG_FLOAT: i32 = 8;
 /// What is added to a number's bits so that they look like none of the tags.
-const FLOAT_OFFSET: u64 = (0x7ff8_0000 - (TAG_FIRST as i64) as u64 + 1) << 32;
+const FLOAT_OFFSET: u64 = (0x7ff8_0000 + TAG_FIRST.unsigned_abs() as u64 + 1) << 32;
 
 impl Value {
     pub(super) const UNDEFINED: Self = Self::tagged(TAG_UNDEFINED, 0);

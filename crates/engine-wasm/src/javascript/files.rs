@@ -142,10 +142,7 @@ fn done(result: Result<(), Errno>) -> Result<Value, Stop> {
 }
 
 /// What an operation gave, or the number of its error.
-fn or_number<T>(
-    result: Result<T, Errno>,
-    value: impl FnOnce(T) -> Result<Value, Stop>,
-) -> Result<Value, Stop> {
+fn or_number<T>(result: Result<T, Errno>, value: impl FnOnce(T) -> Result<Value, Stop>) -> Result<Value, Stop> {
     match result {
         Ok(given) => value(given),
         Err(errno) => Ok(Value::int(-linux_number(errno))),

@@ -204,7 +204,7 @@ impl Call<'_, '_> {
                 let line = Some(self.number(3)?).filter(|line| *line > 0);
                 ReportedError { kind: shortened(text, MAX_WORDS), message, line }
             }
-            _ => return self.store(|guest| drop(guest.report.unsupported.get_or_insert(shortened(text, MAX_WORDS)))),
+            _ => return self.store(|guest| _ = guest.report.unsupported.get_or_insert(shortened(text, MAX_WORDS))),
         };
         self.store(|guest| guest.report.error = Some(report))
     }
@@ -273,7 +273,11 @@ fn shortened(mut text: String, most: usize) -> String {
 }
 
 /// The whole number nearest below, within what 32 bits hold.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` does what is wanted: it clamps, and NaN is 0")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` does what is wanted: it clamps, and NaN is 0"
+)]
 fn clamp(number: f64) -> u32 {
     number as u32
 }

@@ -4,7 +4,9 @@
 use std::borrow::Cow;
 
 use oxc::allocator::Allocator;
-use oxc::ast::ast::{ArrowFunctionExpression, AwaitExpression, Expression, ForOfStatement, Function, Program, Statement};
+use oxc::ast::ast::{
+    ArrowFunctionExpression, AwaitExpression, Expression, ForOfStatement, Function, Program, Statement,
+};
 use oxc::ast_visit::{Visit, walk};
 use oxc::parser::{ParseOptions, Parser};
 use oxc::span::{GetSpan as _, SourceType, Span};
@@ -99,7 +101,8 @@ impl<'s> Prepared<'s> {
         }
         match typescript::to_javascript(source, name) {
             Ok(javascript) => {
-                let plain_name = name.replace(".mts", ".mjs").replace(".cts", ".cjs").replace(".tsx", ".js").replace(".ts", ".js");
+                let plain_name =
+                    name.replace(".mts", ".mjs").replace(".cts", ".cjs").replace(".tsx", ".js").replace(".ts", ".js");
                 let inner = Prepared::new(&javascript.text, &plain_name, role);
                 let text = Cow::Owned(inner.text.into_owned());
                 Self { kind: inner.kind, text, insertions: inner.insertions, tokens: Some(javascript.places) }
@@ -121,7 +124,8 @@ impl<'s> Prepared<'s> {
     fn enclose(&mut self, span: Span, opening: &str) {
         let (start, end) = (span.start as usize, span.end as usize);
         let text = &*self.text;
-        let (Some(before), Some(inside), Some(after)) = (text.get(..start), text.get(start..end), text.get(end..)) else {
+        let (Some(before), Some(inside), Some(after)) = (text.get(..start), text.get(start..end), text.get(end..))
+        else {
             return;
         };
         let (line, column) = typescript::position(text, start);
@@ -227,7 +231,8 @@ fn examine(allocator: &Allocator, source: &str, name: &str) -> Option<Findings> 
 }
 
 fn parse<'a>(allocator: &'a Allocator, source: &'a str, kind: SourceType) -> oxc::parser::ParserReturn<'a> {
-    let options = ParseOptions { allow_return_outside_function: true, preserve_parens: true, ..ParseOptions::default() };
+    let options =
+        ParseOptions { allow_return_outside_function: true, preserve_parens: true, ..ParseOptions::default() };
     Parser::new(allocator, source, kind).with_options(options).parse()
 }
 
@@ -271,34 +276,204 @@ fn awaits(program: &Program<'_>) -> bool {
     search.found
 }
 
-/// Whether reading the text could take more stack than there is. Counts too much rather than too little: what is in strings and comments
-/// counts as well.
+/// Whether reading the text could take more stack than there is: counts brackets that are open, and in each of them the signs and words
+/// that can have all that follows as their operand. Where a statement surely ends, counting starts again.
 fn is_too_deep(source: &str) -> bool {
-    let mut nesting = 0_usize;
-    let mut chain = 0_usize;
-    for byte in source.bytes() {
+    let mut levels = vec![0_usize];
+    let mut depth = 0_usize;
+    let mut rest = source.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let mut take = 1;
         match byte {
-            b'(' | b'[' | b'{' => {
-                nesting += 1;
-                if nesting > MAX_NESTING {
-                    return true;
+            b'(' | b'[' | b'{' => levels.push(0),
+            b')' | b']' | b'}' => {
+                if levels.len() > 1 {
+                    depth -= levels.pop().unwrap_or(0);
                 }
             }
-            b')' | b']' | b'}' => nesting = nesting.saturating_sub(1),
+            b';' | b',' => restart(&mut levels, &mut depth),
+            b'/' if after.starts_with(b"/") => take = length_until(rest, b"\n"),
+            b'/' if after.starts_with(b"*") => take = length_until(rest, b"*/"),
+            b'"' | b'\'' => take = string_length(rest),
+            b'!' | b'~' | b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'<' | b'=' | b'?' | b':' | b'.'
+            | b'`' => {
+                count(&mut levels, &mut depth);
+            }
+            _ if is_word(byte) => {
+                take = rest.iter().position(|byte| !is_word(*byte)).unwrap_or(rest.len());
+                match rest.get(..take).unwrap_or_default() {
+                    b"const" | b"var" | b"return" | b"throw" | b"try" | b"switch" | b"export" | b"break"
+                    | b"continue" => {
+                        restart(&mut levels, &mut depth);
+                    }
+                    b"typeof" | b"void" | b"delete" | b"await" | b"yield" | b"new" | b"if" | b"for" | b"while"
+                    | b"do" | b"else" | b"with" | b"extends" | b"in" | b"of" | b"instanceof" | b"keyof" | b"as"
+                    | b"satisfies" => {
+                        count(&mut levels, &mut depth);
+                    }
+                    _ => {}
+                }
+            }
             _ => {}
         }
+        if levels.len() > MAX_NESTING || depth > MAX_CHAIN {
+            return true;
+        }
+        rest = rest.get(take..).unwrap_or_default();
+    }
+    false
+}
+
+fn count(levels: &mut [usize], depth: &mut usize) {
+    if let Some(level) = levels.last_mut() {
+        *level += 1;
+        *depth += 1;
+    }
+}
+
+fn restart(levels: &mut [usize], depth: &mut usize) {
+    if let Some(level) = levels.last_mut() {
+        *depth -= *level;
+        *level = 0;
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+/// How far it is to the end of the first of these.
+fn length_until(text: &[u8], end: &[u8]) -> usize {
+    text.windows(end.len()).skip(1).position(|window| window == end).map_or(text.len(), |at| at + 1 + end.len())
+}
+
+/// How long the string is that starts here. One that does not end, ends with its line.
+fn string_length(text: &[u8]) -> usize {
+    let quote = text.first().copied();
+    let mut escaped = false;
+    for (index, byte) in text.iter().enumerate().skip(1) {
         match byte {
-            // Statements and elements end here, and what follows does not hang on what was before.
-            b';' | b',' | b'}' => chain = 0,
-            b'!' | b'~' | b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'<' | b'>' | b'=' | b'?' | b':' | b'.' | b'('
-            | b'[' | b'`' | b' ' | b'\t' | b'\n' | b'\r' => {
-                chain += 1;
-                if chain > MAX_CHAIN {
-                    return true;
-                }
-            }
+            b'\n' if !escaped => return index,
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            byte if Some(*byte) == quote => return index + 1,
             _ => {}
         }
     }
-    false
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn main(source: &str) -> (Kind, String) {
+        let prepared = Prepared::new(source, "/box/main.js", Role::Main);
+        (prepared.kind, prepared.text.into_owned())
+    }
+
+    #[test]
+    fn how_a_program_is_run() {
+        for (source, kind) in [
+            ("console.log(1)", Kind::Script),
+            ("const fs = require('fs');\nasync function f() { await 1; }\nf();", Kind::Script),
+            ("const x = await 5;", Kind::AsyncScript),
+            // A call of a function named `await`, if nobody looks closely.
+            ("await (async () => { 1 })();", Kind::AsyncScript),
+            ("for await (const x of y) {}", Kind::AsyncScript),
+            ("if (a) { await b }", Kind::AsyncScript),
+            ("import fs from 'fs';", Kind::Module),
+            ("import('fs').then(console.log)", Kind::Script),
+            ("export default 1", Kind::Module),
+            ("console.log(import.meta.url)", Kind::Module),
+            ("with (a) { b }", Kind::Script),
+            ("var await = 1; await + 1", Kind::Script),
+            ("return 5", Kind::Script),
+            ("const pick = ;", Kind::Broken),
+            ("import a from 'b';\nconst pick = ;", Kind::Module),
+        ] {
+            assert_eq!(main(source).0, kind, "{source}");
+        }
+        let named = |name: &str| Prepared::new("1", name, Role::Main).kind;
+        assert_eq!((named("/box/main.mjs"), named("/box/a.cjs")), (Kind::Module, Kind::Script));
+    }
+
+    #[test]
+    fn the_last_expression_is_given() {
+        for (source, text) in [
+            ("1 + 1", "return (1 + 1)"),
+            ("const a = 1\na // it", "const a = 1\nreturn (a) // it"),
+            ("({ a: 1 });\n", "return (({ a: 1 }));\n"),
+            ("a, b", "return (a, b)"),
+            ("'use strict'", "return ('use strict')"),
+            ("'use strict'; 5", "'use strict'; return (5)"),
+            ("const a = 1", "const a = 1"),
+            ("if (a) b", "if (a) b"),
+            ("f(); function f() {}", "f(); function f() {}"),
+            ("#!/usr/bin/env node\n1", "//usr/bin/env node\nreturn (1)"),
+            ("import 'a';\nb", "import 'a';\nexport const __belljar_value = (b)"),
+        ] {
+            assert_eq!(main(source).1, text, "{source}");
+        }
+        assert_eq!(Prepared::new("1", "/box/lib.js", Role::Other).text, "1");
+    }
+
+    #[test]
+    fn places_survive_what_is_added() {
+        let prepared = Prepared::new("const a = 1;\na.b.c()", "/box/main.js", Role::Main);
+        assert_eq!(prepared.source_map(), r#"{"shifts":[[2,1,8]],"tokens":null}"#);
+        let prepared = Prepared::new("import 'a'; import.meta.url", "/box/a b.mjs", Role::Main);
+        assert!(prepared.text.starts_with("import.meta.dirname=\"/box\";import.meta.filename=\"/box/a b.mjs\";import.meta.url=\"file:///box/a%20b.mjs\";"));
+        assert_eq!(prepared.insertions.len(), 2);
+    }
+
+    #[test]
+    fn typescript_is_translated_first() {
+        let prepared = Prepared::new("enum E { A }\nconst e: E = E.A;\ne", "/box/main.ts", Role::Main);
+        assert_eq!(prepared.kind, Kind::Script);
+        assert!(prepared.text.trim_end().ends_with("return (e);"), "{}", prepared.text);
+        let tokens = prepared.tokens.expect("places");
+        assert!(tokens.iter().any(|token| token.original_line == 3));
+        let refused = Prepared::new("let a: = 1", "/box/main.ts", Role::Main);
+        assert_eq!(refused.kind, Kind::Refused);
+        assert!(refused.text.starts_with("1\n8\n"), "{}", refused.text);
+    }
+
+    #[test]
+    fn what_is_nested_too_deeply_is_left_to_the_engine() {
+        for (open, close) in [
+            ("(", ")"),
+            ("[", "]"),
+            ("{", "}"),
+            ("!", ""),
+            ("typeof ", ""),
+            ("a=>", ""),
+            ("1+", ""),
+            ("if(1)", ""),
+            ("new ", ""),
+            ("a?b:", ""),
+            ("- ", ""),
+            ("`${", "}`"),
+            ("a**", ""),
+            ("a.b(", ")"),
+            ("f`", "`"),
+            ("x?.", ""),
+        ] {
+            let source = [&open.repeat(100_000), "1", &close.repeat(100_000)].concat();
+            let prepared = Prepared::new(&source, "/box/main.js", Role::Main);
+            assert!(matches!(prepared.kind, Kind::Script | Kind::Broken), "{open}");
+            drop(Prepared::new(&source, "/box/main.ts", Role::Main));
+        }
+    }
+
+    #[test]
+    fn long_programs_are_not_deep() {
+        let source =
+            "// a comment, and some words that say nothing\nconst x = { a: [1, 2], b: f(3) };\n".repeat(20_000);
+        assert!(!is_too_deep(&source));
+        let table = format!("const table = [{}];\ntable.length", "{ a: 1, b: 'two' }, ".repeat(20_000));
+        assert!(main(&table).1.contains("return ("));
+        let comments = "// only words, no end of anything in here at all\n".repeat(20_000);
+        assert!(main(&format!("{comments}1")).1.contains("return ("));
+    }
 }

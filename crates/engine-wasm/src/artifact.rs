@@ -1,0 +1,145 @@
+//! What `setup` makes of a snapshot and a worker loads: compiled code and, behind it in the same file, the image of its memory.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+use wasmparser::{DataKind, Operator, Parser, Payload};
+use wasmtime::{Error, Result};
+
+/// The page size that the image is aligned to: at least the machine's.
+const PAGE: usize = 64 << 10;
+
+/// The end of the file.
+const MAGIC: &[u8; 8] = b"belljar1";
+const FOOTER: usize = 24;
+
+/// Where the image is in an artifact's file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ImagePlace {
+    pub(crate) offset: u64,
+    pub(crate) length: usize,
+}
+
+/// A snapshot taken apart: the module without data, and the memory that the data would make.
+pub(crate) fn take_apart(wasm: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
+    let mut module = wasm.get(..8).ok_or_else(|| Error::msg("no module"))?.to_vec();
+    let mut image = Vec::new();
+    for payload in Parser::new(0).parse_all(wasm) {
+        let payload = payload?;
+        match &payload {
+            Payload::DataSection(segments) => {
+                for segment in segments.clone() {
+                    let segment = segment?;
+                    let offset_expr = match segment.kind {
+                        DataKind::Active { memory_index: 0, offset_expr } => offset_expr,
+                        // What the snapshotter leaves of the module's own.
+                        DataKind::Passive if segment.data.is_empty() => continue,
+                        DataKind::Passive | DataKind::Active { .. } => {
+                            return Err(Error::msg("data that is not simply there at the start"));
+                        }
+                    };
+                    let Operator::I32Const { value } = offset_expr.get_operators_reader().read()? else {
+                        return Err(Error::msg("data at a place that is computed"));
+                    };
+                    let start = usize::try_from(value.cast_unsigned())?;
+                    let end = start + segment.data.len();
+                    if image.len() < end {
+                        image.resize(end.next_multiple_of(PAGE), 0);
+                    }
+                    if let Some(target) = image.get_mut(start..end) {
+                        target.copy_from_slice(segment.data);
+                    }
+                }
+            }
+            Payload::DataCountSection { .. } => {}
+            other => {
+                if let Some((id, range)) = other.as_section() {
+                    module.push(id);
+                    put_length(&mut module, range.len());
+                    module.extend_from_slice(wasm.get(range).unwrap_or_default());
+                }
+            }
+        }
+    }
+    Ok((module, image))
+}
+
+/// LEB128, as WebAssembly has it.
+fn put_length(bytes: &mut Vec<u8>, mut length: usize) {
+    loop {
+        let low = u8::try_from(length & 0x7f).unwrap_or(0);
+        length >>= 7;
+        if length == 0 {
+            bytes.push(low);
+            return;
+        }
+        bytes.push(low | 0x80);
+    }
+}
+
+/// One file of both.
+pub(crate) fn join(mut code: Vec<u8>, image: &[u8]) -> Vec<u8> {
+    code.resize(code.len().next_multiple_of(PAGE), 0);
+    let offset = code.len() as u64;
+    code.extend_from_slice(image);
+    code.extend_from_slice(MAGIC);
+    code.extend_from_slice(&offset.to_le_bytes());
+    code.extend_from_slice(&(image.len() as u64).to_le_bytes());
+    code
+}
+
+/// Finds the image.
+pub(crate) fn find_image(file: &File) -> io::Result<ImagePlace> {
+    let invalid = || io::Error::new(io::ErrorKind::InvalidData, "not what `belljar setup` makes");
+    let size = file.metadata()?.len();
+    let mut footer = [0; FOOTER];
+    file.read_exact_at(&mut footer, size.checked_sub(FOOTER as u64).ok_or_else(invalid)?)?;
+    let (magic, numbers) = footer.split_at(MAGIC.len());
+    let number =
+        |index: usize| numbers.as_chunks::<8>().0.get(index).copied().map(u64::from_le_bytes).ok_or_else(invalid);
+    let (offset, length) = (number(0)?, number(1)?);
+    let fits = offset.checked_add(length).and_then(|end| end.checked_add(FOOTER as u64)) == Some(size);
+    let aligned = offset % PAGE as u64 == 0 && length % PAGE as u64 == 0;
+    if magic != MAGIC || !fits || !aligned {
+        return Err(invalid());
+    }
+    Ok(ImagePlace { offset, length: usize::try_from(length).map_err(|_| invalid())? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_what_was_joined() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = folder.path().join("artifact");
+        let joined = join(vec![7; 100], &vec![9; 2 * PAGE]);
+        std::fs::write(&path, &joined).expect("write");
+        let file = File::open(&path).expect("open");
+        assert_eq!(find_image(&file).expect("found"), ImagePlace { offset: PAGE as u64, length: 2 * PAGE });
+        for cut in [0, 5, FOOTER, joined.len() / 2, joined.len() - 1] {
+            std::fs::write(&path, &joined[..cut]).expect("write");
+            assert!(find_image(&File::open(&path).expect("open")).is_err(), "{cut}");
+        }
+    }
+
+    #[test]
+    fn data_becomes_the_image() {
+        // (module (memory (export "memory") 2) (data (i32.const 65530) "abcdefgh") (data (i32.const 3) "x"))
+        let wasm = [
+            b"\0asm\x01\0\0\0".as_slice(),
+            b"\x05\x03\x01\0\x02",
+            b"\x07\x0a\x01\x06memory\x02\0",
+            b"\x0b\x17\x02\0\x41\xfa\xff\x03\x0b\x08abcdefgh\0\x41\x03\x0b\x01x",
+        ]
+        .concat();
+        let (module, image) = take_apart(&wasm).expect("a module");
+        assert_eq!(image.len(), 2 * PAGE);
+        assert_eq!(&image[65530..65538], b"abcdefgh");
+        assert_eq!(image[3], b'x');
+        assert!(!module.windows(8).any(|window| window == b"abcdefgh"));
+        assert!(module.windows(6).any(|window| window == b"memory"));
+    }
+}

@@ -1,0 +1,340 @@
+//! The memory of instances: a private mapping of the snapshot's image, used again after every page that a run wrote is as it was.
+//!
+//! wasmtime's own pool does the same, with one difference that costs most of a run: its reset looks at the first 32 dirty regions and
+//! unmaps the rest, and an interpreter writes to some two hundred scattered pages, each of which then is a page fault or two in the next
+//! run. Here all of them are copied back, and the next run finds them mapped. The rest is the same: an instance is fresh, its memory
+//! is what the snapshot's was.
+//!
+//! All of the crate's `unsafe` but for mapping files is here.
+#![expect(
+    unsafe_code,
+    reason = "wasmtime takes memory as a pointer, and resetting it means writing where a guest has written"
+)]
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use memmap2::Mmap;
+use rustix::ioctl::{self, Updater, opcode};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
+use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
+
+/// Memory that a run wrote and that stays with its slot, for the next run to find. A run that wrote more gives it all back.
+const KEEP_RESIDENT: usize = 4 << 20;
+
+/// How many slots wait to be used again. As many as there can be runs of one runtime most of the time.
+const KEEP_SLOTS: usize = 64;
+
+/// Unmapped space in front of a memory, as wasmtime has it for its own: for what a bug in bounds checks would reach first.
+const FRONT_GUARD: usize = 1 << 20;
+
+/// Where the memory of a runtime's instances comes from.
+#[derive(Debug)]
+pub(crate) struct Memories {
+    file: File,
+    offset: u64,
+    /// The image, as nobody can write it. A multiple of the page size long.
+    image: Mmap,
+    pagemap: Option<File>,
+    free: Mutex<Vec<Slot>>,
+}
+
+/// A reserved part of the address space: guard, memory, guard.
+#[derive(Debug)]
+struct Slot {
+    start: NonNull<c_void>,
+    length: usize,
+    /// How much of the memory can be accessed.
+    accessible: usize,
+}
+
+// SAFETY: a slot is the only owner of its reservation, and nothing about a mapping depends on the thread.
+unsafe impl Send for Slot {}
+// SAFETY: nothing is done to a slot through a shared reference but reading these fields.
+unsafe impl Sync for Slot {}
+
+/// The memory of one instance.
+struct InstanceMemory {
+    /// Taken when this is dropped.
+    slot: Option<Slot>,
+    base: *mut u8,
+    size: usize,
+    minimum: usize,
+    capacity: usize,
+    memories: Arc<Memories>,
+}
+
+// SAFETY: the pointer is into the slot, which this owns.
+unsafe impl Send for InstanceMemory {}
+// SAFETY: as above; wasmtime orders accesses to the memory itself.
+unsafe impl Sync for InstanceMemory {}
+
+/// What [`MemoryCreator`] is implemented for.
+#[derive(Debug)]
+pub(crate) struct Creator(pub(crate) Arc<Memories>);
+
+impl Memories {
+    /// Instances start with the part of `file` that begins at `offset` and is `length` long, both multiples of the page size.
+    pub(crate) fn new(file: File, offset: u64, length: usize) -> io::Result<Self> {
+        // SAFETY: nobody but this user can change the file (see `runtime::map_module`), and setting up never changes one that is there.
+        let image = unsafe { memmap2::MmapOptions::new().offset(offset).len(length).map(&file)? };
+        // Not there on hosts that mask /proc; then everything is mapped anew for every run.
+        let pagemap = File::open("/proc/self/pagemap").ok();
+        Ok(Self { file, offset, image, pagemap, free: Mutex::default() })
+    }
+
+    fn slot(&self, length: usize, minimum: usize) -> io::Result<Slot> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(slot) = free.filter(|slot| slot.length == length && slot.accessible == minimum) {
+            return Ok(slot);
+        }
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping, at a place that the kernel chooses.
+        let start = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), length, ProtFlags::empty(), flags)? };
+        let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
+        let mut slot = Slot { start, length, accessible: 0 };
+        slot.map_fresh(self, minimum)?;
+        Ok(slot)
+    }
+
+    /// Puts a slot back to where a new one is, and keeps it; or gives it up.
+    fn take_back(&self, mut slot: Slot, minimum: usize) {
+        let reset = match &self.pagemap {
+            Some(pagemap) => slot.reset(self, pagemap, minimum),
+            None => slot.map_fresh(self, minimum),
+        };
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if reset.is_ok() && free.len() < KEEP_SLOTS {
+            free.push(slot);
+        }
+    }
+}
+
+impl Slot {
+    fn base(&self) -> *mut u8 {
+        self.start.as_ptr().cast::<u8>().wrapping_add(FRONT_GUARD)
+    }
+
+    /// The image where it belongs and nothing behind it, whatever was there before.
+    fn map_fresh(&mut self, memories: &Memories, minimum: usize) -> io::Result<()> {
+        let image = memories.image.len().min(minimum);
+        self.forbid(image)?;
+        // SAFETY: within this slot's own reservation, which nothing else has a pointer into: its instance is gone, or not there yet.
+        unsafe {
+            let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+            let protection = ProtFlags::READ | ProtFlags::WRITE;
+            rustix::mm::mmap(self.base().cast(), image, protection, flags, &memories.file, memories.offset)
+        }?;
+        self.accessible = image;
+        self.allow(minimum)
+    }
+
+    /// Takes back what is accessible beyond `size`, and what was in it.
+    fn forbid(&mut self, size: usize) -> io::Result<()> {
+        if self.accessible > size {
+            // SAFETY: within this slot's own reservation, which nothing else has a pointer into.
+            unsafe {
+                let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+                let beyond = self.base().wrapping_add(size).cast();
+                rustix::mm::mmap_anonymous(beyond, self.accessible - size, ProtFlags::empty(), flags)
+            }?;
+            self.accessible = size;
+        }
+        Ok(())
+    }
+
+    /// Makes memory accessible up to `size`. What is new is zero.
+    fn allow(&mut self, size: usize) -> io::Result<()> {
+        if size > self.accessible {
+            let new = self.base().wrapping_add(self.accessible);
+            // SAFETY: within this slot's own reservation, up to the capacity that it was made for.
+            unsafe {
+                let flags = MprotectFlags::READ | MprotectFlags::WRITE;
+                rustix::mm::mprotect(new.cast(), size - self.accessible, flags)
+            }?;
+            self.accessible = size;
+        }
+        Ok(())
+    }
+
+    /// Copies back every page that was written to.
+    fn reset(&mut self, memories: &Memories, pagemap: &File, minimum: usize) -> io::Result<()> {
+        self.forbid(minimum)?;
+        let mut regions = [Region::default(); 128];
+        let (base, end) = (self.base().addr() as u64, self.base().addr() as u64 + minimum as u64);
+        let (mut from, mut written) = (base, 0);
+        while from < end {
+            let (found, next) = scan(pagemap, from..end, &mut regions)?;
+            for region in regions.get(..found).unwrap_or_default() {
+                written += usize::try_from(region.end - region.start).unwrap_or(usize::MAX);
+                if written > KEEP_RESIDENT {
+                    return self.map_fresh(memories, minimum);
+                }
+                self.restore(
+                    memories,
+                    usize::try_from(region.start - base).unwrap_or(usize::MAX),
+                    region.end - region.start,
+                );
+            }
+            from = next;
+        }
+        Ok(())
+    }
+
+    fn restore(&mut self, memories: &Memories, offset: usize, length: u64) {
+        let length = usize::try_from(length).unwrap_or(0).min(self.accessible.saturating_sub(offset));
+        // SAFETY: within the accessible part of this slot, which nothing else has a pointer into.
+        let target = unsafe { std::slice::from_raw_parts_mut(self.base().wrapping_add(offset), length) };
+        let source = memories.image.get(offset..).unwrap_or_default();
+        let (in_image, behind) = target.split_at_mut(source.len().min(length));
+        in_image.copy_from_slice(source.get(..in_image.len()).unwrap_or_default());
+        behind.fill(0);
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        // SAFETY: this slot's own reservation, which nothing has a pointer into any more.
+        let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr(), self.length) };
+        debug_assert!(unmapped.is_ok(), "a reservation of our own");
+    }
+}
+
+// SAFETY: every memory is a slot of its own, with the reservation and the guard that wasmtime asks for behind it, unmapped but for what
+// the memory's size allows. It is not zero: it is the image that belongs to the engine's only module, which has no data of its own.
+unsafe impl MemoryCreator for Creator {
+    fn new_memory(
+        &self,
+        _: MemoryType,
+        minimum: usize,
+        _: Option<usize>,
+        reserved: Option<usize>,
+        guard: usize,
+    ) -> Result<Box<dyn LinearMemory>, String> {
+        let capacity = reserved.ok_or("a memory that may move")?;
+        let length = FRONT_GUARD + capacity + guard;
+        let slot = self.0.slot(length, minimum).map_err(|error| format!("no memory for an instance: {error}"))?;
+        let memory = InstanceMemory {
+            base: slot.base(),
+            slot: Some(slot),
+            size: minimum,
+            minimum,
+            capacity,
+            memories: Arc::clone(&self.0),
+        };
+        Ok(Box::new(memory))
+    }
+}
+
+// SAFETY: the base is page-aligned and never moves, sizes are multiples of wasm's pages, and guards are as the creator says.
+unsafe impl LinearMemory for InstanceMemory {
+    fn byte_size(&self) -> usize {
+        self.size
+    }
+
+    fn byte_capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn grow_to(&mut self, new_size: usize) -> wasmtime::Result<()> {
+        if new_size > self.capacity {
+            return Err(wasmtime::Error::msg("beyond what 32 bits reach"));
+        }
+        if let Some(slot) = &mut self.slot {
+            slot.allow(new_size)?;
+        }
+        self.size = new_size;
+        Ok(())
+    }
+
+    fn as_ptr(&self) -> *mut u8 {
+        self.base
+    }
+}
+
+impl Drop for InstanceMemory {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            self.memories.take_back(slot, self.minimum);
+        }
+    }
+}
+
+/// What the kernel says of consecutive pages.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Region {
+    start: u64,
+    end: u64,
+    categories: u64,
+}
+
+/// The kernel's `pm_scan_arg`.
+#[repr(C)]
+#[derive(Debug)]
+struct ScanArguments {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    vec: u64,
+    vec_len: u64,
+    max_pages: u64,
+    category_inverted: u64,
+    category_mask: u64,
+    category_anyof_mask: u64,
+    return_mask: u64,
+}
+
+/// Finds pages that are not the image's or the zero page: those that were written to, in memory or swapped out. Returns how many regions
+/// there are, and from where to go on.
+fn scan(pagemap: &File, range: std::ops::Range<u64>, regions: &mut [Region]) -> io::Result<(usize, u64)> {
+    const FILE: u64 = 1 << 2;
+    const PRESENT: u64 = 1 << 3;
+    const SWAPPED: u64 = 1 << 4;
+    const PFNZERO: u64 = 1 << 5;
+    const PAGEMAP_SCAN: ioctl::Opcode = opcode::read_write::<ScanArguments>(b'f', 16);
+    let mut arguments = ScanArguments {
+        size: size_of::<ScanArguments>() as u64,
+        flags: 0,
+        start: range.start,
+        end: range.end,
+        walk_end: 0,
+        vec: regions.as_mut_ptr().addr() as u64,
+        vec_len: regions.len() as u64,
+        max_pages: 0,
+        category_inverted: FILE | PFNZERO,
+        category_mask: FILE | PFNZERO,
+        category_anyof_mask: PRESENT | SWAPPED,
+        return_mask: 0,
+    };
+    // SAFETY: the operation takes a pointer to such arguments, and writes to them and to the regions that they point to, both alive here.
+    let count = unsafe { ioctl::ioctl(pagemap, CountingUpdater(Updater::<PAGEMAP_SCAN, _>::new(&mut arguments))) }?;
+    Ok((count.min(regions.len()), arguments.walk_end.max(range.start + 1)))
+}
+
+/// An update whose return value counts.
+struct CountingUpdater<'a>(Updater<'a, { opcode::read_write::<ScanArguments>(b'f', 16) }, ScanArguments>);
+
+// SAFETY: the same operation as the inner one's; the return value is a plain number.
+unsafe impl ioctl::Ioctl for CountingUpdater<'_> {
+    type Output = usize;
+
+    const IS_MUTATING: bool = true;
+
+    fn opcode(&self) -> ioctl::Opcode {
+        self.0.opcode()
+    }
+
+    fn as_ptr(&mut self) -> *mut c_void {
+        self.0.as_ptr()
+    }
+
+    unsafe fn output_from_ptr(out: ioctl::IoctlOutput, _: *mut c_void) -> rustix::io::Result<usize> {
+        Ok(usize::try_from(out).unwrap_or(0))
+    }
+}
