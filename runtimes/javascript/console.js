@@ -1,7 +1,7 @@
 // `console`: information to standard output, trouble to standard error.
 
 import { write, milliseconds } from './host.js';
-import { formatWithOptions, inspect } from './inspect.js';
+import { formatWithOptions, inspect, shown } from './inspect.js';
 import { missing } from './unsupported.js';
 import { stringWidth } from './width.js';
 
@@ -27,7 +27,9 @@ export class Console {
   }
 
   #print(stream, values) {
-    let text = values.length === 1 && typeof values[0] === 'string' ? values[0] : formatWithOptions(undefined, ...values);
+    let text;
+    if (values.length !== 1) text = formatWithOptions(undefined, ...values);
+    else text = typeof values[0] === 'string' ? values[0] : shown(values[0]);
     if (this.#indentation !== '') text = this.#indentation + text.replaceAll('\n', `\n${this.#indentation}`);
     this.#write(stream, `${text}\n`);
   }

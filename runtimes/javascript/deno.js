@@ -2,7 +2,7 @@
 
 import fs, { promises } from './fs.js';
 import { inspect } from './inspect.js';
-import { process, argumentsGiven } from './process.js';
+import { argumentsGiven, process } from './circumstances.js';
 import { unsupported } from './unsupported.js';
 
 class NotFound extends Error {}

@@ -27,8 +27,29 @@ const OBJECT = 0;
 const ELEMENT = 1;
 const ARRAY = 2;
 
+/** What one inspection knows: its options, and where it is. Written out, because most are short and this is most of their time. */
+const newContext = () => ({
+  showHidden: defaultOptions.showHidden,
+  depth: defaultOptions.depth ?? Infinity,
+  colors: defaultOptions.colors,
+  customInspect: defaultOptions.customInspect,
+  showProxy: defaultOptions.showProxy,
+  maxArrayLength: defaultOptions.maxArrayLength ?? Infinity,
+  maxStringLength: defaultOptions.maxStringLength ?? Infinity,
+  breakLength: defaultOptions.breakLength,
+  compact: defaultOptions.compact,
+  sorted: defaultOptions.sorted,
+  getters: defaultOptions.getters,
+  numericSeparator: defaultOptions.numericSeparator,
+  indentation: 0,
+  currentDepth: 0,
+  seen: [],
+  circular: undefined,
+  stylize: plain,
+});
+
 export function inspect(value, options) {
-  const context = { ...defaultOptions, indentation: 0, currentDepth: 0, seen: [], circular: undefined, stylize: plain };
+  const context = newContext();
   // The old form: showHidden, depth, colors.
   if (typeof options === 'boolean') context.showHidden = options;
   else if (options) {
@@ -212,6 +233,9 @@ function isInstance(value, type) {
 
 /** The name of the class that made an object; null when it has no prototype. */
 function constructorName(context, value, level) {
+  const prototype = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype && !Object.hasOwn(value, 'constructor')) return 'Object';
+  if (prototype === Array.prototype && !Object.hasOwn(value, 'constructor')) return 'Array';
   let first;
   for (let object = value; object !== null; object = Object.getPrototypeOf(object)) {
     if (object === Object.prototype && isInstance(value, Object)) return 'Object';
@@ -242,12 +266,18 @@ function visibleKeys(value, showHidden) {
   const symbols = Object.getOwnPropertySymbols(value);
   if (showHidden) return [...Object.getOwnPropertyNames(value), ...symbols];
   const keys = Object.keys(value);
+  if (symbols.length === 0) return keys;
   for (const symbol of symbols) if (Object.prototype.propertyIsEnumerable.call(value, symbol)) keys.push(symbol);
   return keys;
 }
 
 /** The keys of an array that are not its elements. */
 function extraKeys(value, showHidden) {
+  // A list of as many keys as there are elements has, as a rule, no others.
+  if (!showHidden && value.length < 1000) {
+    const count = Object.keys(value).length;
+    if (count === value.length && (count === 0 || Object.hasOwn(value, count - 1)) && Object.getOwnPropertySymbols(value).length === 0) return [];
+  }
   return visibleKeys(value, showHidden).filter((key) => typeof key === 'symbol' || !/^(0|[1-9]\d{0,9})$/.test(key));
 }
 
@@ -795,6 +825,21 @@ function placeholder(kind, value, options) {
   }
 }
 
+/** A value as `console.log` shows it. Short work for what has no inside. */
+export function shown(value) {
+  switch (typeof value) {
+    case 'number':
+      if (defaultOptions.numericSeparator) break;
+      return value === 0 && 1 / value < 0 ? '-0' : `${value}`;
+    case 'boolean':
+    case 'undefined':
+      return `${value}`;
+    default:
+      if (value === null) return 'null';
+  }
+  return inspect(value);
+}
+
 export function formatWithOptions(options, ...values) {
   const [first] = values;
   if (values.length === 1 && typeof first === 'string') return first;
@@ -816,7 +861,7 @@ export function formatWithOptions(options, ...values) {
   }
   for (; next < values.length; next += 1) {
     const value = values[next];
-    const part = typeof value === 'string' ? value : inspect(value, options);
+    const part = typeof value === 'string' ? value : options === undefined ? shown(value) : inspect(value, options);
     text = next === 0 ? part : `${text} ${part}`;
   }
   return text;

@@ -168,7 +168,9 @@ let round = 0;
 
 /** One task. True if there was any. */
 function runTask() {
-  if (timers.length > 0) now = Math.floor(milliseconds());
+  // A program that has only just started counts as a millisecond old: `setTimeout(…, 0)` comes before `setImmediate`, as it does in
+  // Node, which takes longer to start.
+  if (timers.length > 0) now = Math.floor(milliseconds()) + 1;
   if (timers.length > 0 && timers[0]._due <= now && round === 0) {
     const timer = timers.shift();
     if (timer._repeat) start(timer);
@@ -203,6 +205,6 @@ export function step() {
     runTicks();
     return 0;
   }
-  if (timers.some((timer) => timer._ref)) return Math.max(timers[0]._due - milliseconds(), 0.001);
+  if (timers.length > 0 && timers.some((timer) => timer._ref)) return Math.max(timers[0]._due - 1 - milliseconds(), 0.001);
   return -1;
 }

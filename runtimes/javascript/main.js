@@ -1,14 +1,14 @@
 // A run, from the program's text to its exit code. The host calls `main` once and then `turn` until it says that the run is over.
 
+import { announceExit, process, setCircumstances } from './circumstances.js';
 import { installDecorators } from './decorators.js';
 import { installGlobals } from './globals.js';
 import * as host from './host.js';
 import { inspect } from './inspect.js';
 import { nextTick, runTicks, step } from './loop.js';
-import { loadImport, preload, resolveImport, runMain } from './modules.js';
+import { loadImport, resolveImport, runMain } from './modules.js';
 import { setWorkingDirectory } from './path.js';
 import { setMainFile, sourceLine } from './places.js';
-import { announceExit, process, setCircumstances } from './process.js';
 import { installStacks, nameNatives, placeOf, refusal } from './stacks.js';
 import { setHandler } from './uncaught.js';
 import { reasonOf } from './unsupported.js';
@@ -76,9 +76,9 @@ function turn() {
     }
     if (!saidGoodbye) {
       saidGoodbye = true;
-      if (process.emit('beforeExit', Number(process.exitCode ?? 0))) return 0;
+      if (process._events.beforeExit !== undefined && process.emit('beforeExit', Number(process.exitCode ?? 0))) return 0;
     }
-    reportValue();
+    if (value !== undefined) reportValue();
     return -1 - (announceExit() & 255);
   } catch (error) {
     fatal(error);
@@ -251,4 +251,4 @@ nameNatives();
 setHandler(fatal);
 setWorkingDirectory('/box');
 
-export default [main, turn, resolveImport, loadImport, rejected, preload];
+export default [main, turn, resolveImport, loadImport, rejected];

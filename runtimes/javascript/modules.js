@@ -1,89 +1,18 @@
 // `require` and `import`: Node's own modules, and files of the run.
 
-import assert, { strict } from './assert.js';
-import buffer from './buffer.js';
-import { console } from './console.js';
-import crypto from './crypto.js';
-import events from './events.js';
-import fs, { promises as fsPromises } from './fs.js';
+import { builtins, builtinText, exportsOf, MISSING, setImported } from './builtins.js';
 import * as host from './host.js';
 import { inspect } from './inspect.js';
-import * as loop from './loop.js';
-import os from './os.js';
 import path from './path.js';
-import perfHooks from './performance.js';
 import { process } from './process.js';
-import querystring from './querystring.js';
-import readline, { promises as readlinePromises } from './readline.js';
 import { locateImport, refusal } from './stacks.js';
-import stream, { promises as streamPromises } from './stream.js';
-import stringDecoder from './string_decoder.js';
-import url, { fileURLToPath } from './url.js';
-import util, { timersPromises, types } from './util.js';
 import { fill, mark, unsupported } from './unsupported.js';
-
-const { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate } = loop;
-const timers = fill(
-  { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate, promises: timersPromises },
-  'timers',
-  'active enroll unenroll',
-);
-
-Object.defineProperty(path, 'win32', {
-  configurable: true,
-  get() {
-    throw unsupported('path.win32');
-  },
-});
-fill(path, 'path', 'matchesGlob');
-
-const builtins = new Map(
-  Object.entries({
-    assert,
-    'assert/strict': strict,
-    buffer,
-    console,
-    constants: { ...os.constants.signals, ...fs.constants },
-    crypto,
-    events,
-    fs,
-    'fs/promises': fsPromises,
-    os,
-    path,
-    'path/posix': path,
-    perf_hooks: perfHooks,
-    process,
-    querystring,
-    readline,
-    'readline/promises': readlinePromises,
-    stream,
-    'stream/promises': streamPromises,
-    string_decoder: stringDecoder,
-    sys: util,
-    timers,
-    'timers/promises': timersPromises,
-    tty: fill({ isatty: () => false }, 'tty', 'ReadStream WriteStream'),
-    url,
-    util,
-    'util/types': types,
-  }),
-);
-
-const MISSING = new Set(
-  (
-    'async_hooks child_process cluster dgram diagnostics_channel dns dns/promises domain http http2 https inspector ' +
-    'inspector/promises net path/win32 punycode repl stream/consumers stream/web tls trace_events v8 vm wasi worker_threads zlib ' +
-    'sqlite sea test test/reporters _http_agent _http_client _http_common _http_incoming _http_outgoing _http_server ' +
-    '_stream_duplex _stream_passthrough _stream_readable _stream_transform _stream_wrap _stream_writable _tls_common _tls_wrap'
-  ).split(' '),
-);
+import { fileURLToPath } from './url.js';
 
 const withoutScheme = (name) => (name.startsWith('node:') ? name.slice(5) : name);
 const isNodeModule = (name) => builtins.has(withoutScheme(name)) || MISSING.has(withoutScheme(name));
 /** These have their name only behind `node:`. */
 const SCHEME_ONLY = new Set(['sqlite', 'sea', 'test', 'test/reporters']);
-
-export const builtin = (name) => builtins.get(name);
 
 function codeError(code, message, Kind = Error) {
   return Object.assign(new Kind(message), { code });
@@ -257,24 +186,27 @@ function makeRequire(module) {
       return found.startsWith('node:') ? withoutScheme(name) : found;
     },
     cache,
-    main: mainModule,
+    main: typeof module.parent === 'object' && module.parent !== null ? mainModule : undefined,
     extensions: Object.create(null),
   });
   require.resolve.paths = () => [];
   return require;
 }
 
-let mainModule;
+/** The program's own module. Made before the snapshot: a run only says which file it is. */
+const mainModule = new Module('/box/main.js', null);
+mainModule.id = '.';
+mainModule.require.main = mainModule;
 
 /** Runs the program as a CommonJS module; returns what its text returned. */
 export function runMain(compiled, file) {
-  const module = new Module(file, null);
-  module.id = '.';
-  mainModule = module;
-  module.require.main = module;
-  cache[file] = module;
-  const result = runIn(module, compiled);
-  module.loaded = true;
+  if (mainModule.filename !== file) {
+    mainModule.filename = file;
+    mainModule.path = path.dirname(file);
+  }
+  cache[file] = mainModule;
+  const result = runIn(mainModule, compiled);
+  mainModule.loaded = true;
   return result;
 }
 
@@ -343,10 +275,12 @@ const cacheOfTexts = new Map();
 
 /** The text of a module, by the name that `resolveImport` gave it. */
 export function loadImport(name) {
-  if (name.startsWith('node:')) return exportsOf(builtins.get(name.slice(5)), `builtin(${JSON.stringify(name.slice(5))})`);
+  if (name.startsWith('node:')) return builtinText(name.slice(5));
   if (name.startsWith(COMMONJS)) {
     const file = name.slice(COMMONJS.length);
-    return exportsOf(load(file, mainModule), `required(${JSON.stringify(file)})`);
+    const exports = load(file, mainModule);
+    setImported(file, exports);
+    return exportsOf(exports, `required(${JSON.stringify(file)})`);
   }
   if (name.startsWith(JSON_FILE)) {
     const file = name.slice(JSON_FILE.length);
@@ -358,24 +292,4 @@ export function loadImport(name) {
   if (typeof text === 'number') throw codeError('ERR_MODULE_NOT_FOUND', `Cannot find module '${name}'`);
   return prepare(text, name).slice(1);
 }
-
-export const required = (file) => cache[file].exports;
-
-const RESERVED = new Set(
-  ('default break case catch class const continue debugger delete do else enum export extends false finally for function if import in ' +
-    'instanceof new null return super switch this throw true try typeof var void while with yield let static implements interface package ' +
-    'private protected public await eval arguments').split(' '),
-);
-
-/** A module that exports what an object has. */
-function exportsOf(object, expression) {
-  const isObject = (typeof object === 'object' && object !== null) || typeof object === 'function';
-  const names = isObject ? Object.keys(object).filter((name) => /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name) && !RESERVED.has(name)) : [];
-  return `import { builtin, required } from 'belljar:modules.js';\nconst value = ${expression};\nexport default value;\n${
-    names.length === 0 ? '' : `const { ${names.map((name, index) => `${name}: v${index}`).join(', ')} } = value;\nexport { ${names.map((name, index) => `v${index} as ${name}`).join(', ')} };\n`
-  }`;
-}
-
-/** A module that imports everything of Node's, to be run once before the snapshot. `process` is made of things that a run brings. */
-export const preload = () => [...builtins.keys()].filter((name) => name !== 'process' && name !== 'module').map((name) => `import 'node:${name}';`).join('\n');
 

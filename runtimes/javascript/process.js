@@ -1,7 +1,7 @@
 // `process`: what the run was given, its streams, and its end.
 
 import { Buffer, asBuffer } from './buffer.js';
-import { EventEmitter } from './events.js';
+import { announceExit, argumentsGiven, environmentGiven, getMainFile, process } from './circumstances.js';
 import * as host from './host.js';
 import { inspect } from './inspect.js';
 import { later, nextTick } from './loop.js';
@@ -90,15 +90,6 @@ const clearing = (...args) => {
   return true;
 };
 
-function Process() {
-  EventEmitter.call(this);
-}
-Object.setPrototypeOf(Process.prototype, EventEmitter.prototype);
-Object.defineProperty(Process, 'name', { value: 'process' });
-Object.defineProperty(Process.prototype, Symbol.toStringTag, { value: 'process', configurable: true });
-
-export const process = new Process();
-
 /** A property that is worked out when it is first looked at: after the snapshot, and only by those who want it. */
 function lazy(target, name, make) {
   Object.defineProperty(target, name, {
@@ -115,20 +106,9 @@ function lazy(target, name, make) {
   });
 }
 
-let mainFile;
-let circumstances;
-
-/** What the run was given: the program's file, and a JSON text with `args` and `env`, which is read only if somebody asks. */
-export function setCircumstances(file, text) {
-  mainFile = file;
-  circumstances = text;
-}
-const given = () => (typeof circumstances === 'string' ? (circumstances = JSON.parse(circumstances)) : circumstances);
-export const argumentsGiven = () => [...given().args];
-
 /** Everything in an environment is text. */
 function environment() {
-  const store = given().env;
+  const store = environmentGiven();
   const textOnly = (key, value) => {
     if (typeof key === 'symbol' || typeof value === 'symbol') throw new TypeError('Cannot convert a Symbol value to a string');
     store[key] = `${value}`;
@@ -140,23 +120,11 @@ function environment() {
   });
 }
 
-lazy(process, 'argv', () => ['/usr/bin/node', mainFile, ...argumentsGiven()]);
+lazy(process, 'argv', () => ['/usr/bin/node', getMainFile(), ...argumentsGiven()]);
 lazy(process, 'env', environment);
 lazy(process, 'stdin', () => new StandardInput());
 lazy(process, 'stdout', () => new StandardOutput(1));
 lazy(process, 'stderr', () => new StandardOutput(2));
-
-let exiting = false;
-
-/** Tells listeners of the end, once. Returns the exit code, which they may set. */
-export function announceExit(code) {
-  if (!exiting) {
-    exiting = true;
-    if (code !== undefined) process.exitCode = code;
-    process.emit('exit', Number(process.exitCode ?? 0));
-  }
-  return Number(process.exitCode ?? 0);
-}
 
 function exitCodeOf(code) {
   if (code === undefined || code === null) return undefined;
@@ -199,7 +167,6 @@ Object.assign(process, {
   execPath: '/usr/bin/node',
   execArgv: [],
   argv0: 'node',
-  exitCode: undefined,
   features: { inspector: false, debug: false, uv: false, ipv6: false, tls: false, typescript: 'transform' },
   config: { target_defaults: {}, variables: {} },
   debugPort: 9229,
@@ -262,4 +229,5 @@ fill(
     'initgroups setgroups setegid seteuid setgid setuid getBuiltinModule',
 );
 
+export { process };
 export default process;

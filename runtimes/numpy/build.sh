@@ -131,12 +131,12 @@ link_numpy() {
   local log=$BELLJAR_WORK/log/numpy-link.log parts
   local source
   for source in modules float_status; do
-    "$BIN/wasm-cc" -O2 -g0 -I"$BELLJAR_RECIPES/numpy/include" -I"$WASM" -I"$CPYTHON/Include" \
+    "$BIN/wasm-cc" -O3 -g0 -msimd128 -I"$BELLJAR_RECIPES/numpy/include" -I"$WASM" -I"$CPYTHON/Include" \
       -c "$BELLJAR_RECIPES/numpy/$source.c" -o "$WASM/belljar/$source.o"
   done
   compile_exceptions
-  # Objects before archives: the linker takes from an archive only what it already misses.
-  mapfile -t parts < <(cd "$NUMPY/build" && { grep '\.o$' parts; grep '\.a$' parts; } | sed "s#^#$NUMPY/build/#")
+  # Objects before archives: the linker takes from an archive only what it already misses. Both halves have a copy of xerbla.
+  mapfile -t parts < <(cd "$NUMPY/build" && { grep '\.o$' parts | grep -v lapack_lite_python_xerbla; grep '\.a$' parts; } | sed "s#^#$NUMPY/build/#")
   link_reactor "$BELLJAR_OUT/reactor.wasm" "$BIN/wasm-c++" "$WASM"/belljar/{modules,float_status}.o "$WASM"/belljar/exceptions/*.o "${parts[@]}" 2>&1 | tee "$log"
   if grep -q 'signature mismatch\|duplicate symbol' "$log"; then
     die "NumPy's parts clash: a function is called with another signature than it has, which would trap"

@@ -4,9 +4,12 @@
 use testkit::conformance::cases::{self, Topic};
 use testkit::conformance::{Engine, Subject, languages, scenes};
 
-const NATIVE: Subject = Subject { belljar: env!("CARGO_BIN_EXE_belljar"), engine: Engine::Native };
+const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
 
-/// `topic: Topic::Value;` makes `topic::python` and its siblings.
+const NATIVE: Subject = Subject { belljar: BELLJAR, engine: Engine::Native };
+const WASM: Subject = Subject { belljar: BELLJAR, engine: Engine::Wasm };
+
+/// `topic: Topic::Value;` makes `topic::python` and its siblings, and `topic::wasm::python` where WebAssembly has the language.
 macro_rules! cases {
     ($($name:ident: $topic:expr;)+) => {
         $(mod $name {
@@ -31,6 +34,20 @@ macro_rules! cases {
             fn c() {
                 cases::hold(&NATIVE, $topic, "c");
             }
+
+            mod wasm {
+                use super::*;
+
+                #[test]
+                fn python() {
+                    cases::hold(&WASM, $topic, "python");
+                }
+
+                #[test]
+                fn javascript() {
+                    cases::hold(&WASM, $topic, "javascript");
+                }
+            }
         })+
     };
 }
@@ -46,6 +63,25 @@ macro_rules! languages {
             fn $language() {
                 languages::hold(&NATIVE, stringify!($language));
             })+
+
+            mod wasm {
+                use super::*;
+
+                #[test]
+                fn python() {
+                    languages::hold(&WASM, "python");
+                }
+
+                #[test]
+                fn javascript() {
+                    languages::hold(&WASM, "javascript");
+                }
+
+                #[test]
+                fn typescript() {
+                    languages::hold(&WASM, "typescript");
+                }
+            }
         }
 
         #[test]
@@ -56,9 +92,9 @@ macro_rules! languages {
     };
 }
 
-/// A test for each scene, named after it.
+/// A test for each scene and engine, named after both.
 macro_rules! scenes {
-    ($($scene:ident)+) => {
+    ($($scene:ident)+; with processes: $($native:ident)+) => {
         mod scene {
             use super::*;
 
@@ -66,6 +102,20 @@ macro_rules! scenes {
             fn $scene() {
                 scenes::$scene(&NATIVE);
             })+
+
+            $(#[test]
+            fn $native() {
+                scenes::$native(&NATIVE);
+            })+
+
+            mod wasm {
+                use super::*;
+
+                $(#[test]
+                fn $scene() {
+                    scenes::$scene(&WASM);
+                })+
+            }
         }
     };
 }
@@ -84,10 +134,11 @@ scenes! {
     output_is_whole_under_load
     base_environment
     usage
-    usage_of_children
     memory_limit
     shape_of_the_result
-    runtime_and_isolation
+    runtime_and_isolation;
+    with processes:
+    usage_of_children
 }
 
 languages! {

@@ -11,13 +11,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
 use sandbox::{Collect, OutputFile, SkipReason, SkippedFile, WorkspacePath};
 
-/// The most files that are brought back, and that are reported as left behind.
-const MAX_FILES: usize = 1_000;
-const MAX_SKIPPED: usize = 100;
 /// The most entries that are looked at. The guest pays in its own file limit; we pay in time.
 const MAX_ENTRIES: usize = 100_000;
-/// All contents together.
-const MAX_CONTENTS: u64 = 64 << 20;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -32,7 +27,8 @@ pub(crate) type Given<'a> = (&'a str, &'a [u8]);
 /// Everything below `workspace` that is not one of `given` as it was given.
 pub(crate) fn collect(workspace: &OwnedFd, given: &[Given<'_>], wanted: Collect) -> Collected {
     let inputs = given.iter().copied().collect();
-    let mut walk = Walk { workspace, inputs, wanted, budget: MAX_CONTENTS, seen: 0, collected: Collected::default() };
+    let mut walk =
+        Walk { workspace, inputs, wanted, budget: OutputFile::MAX_CONTENTS, seen: 0, collected: Collected::default() };
     let mut pending = vec![Vec::new()];
     while let Some(directory) = pending.pop() {
         walk.directory(&directory, &mut pending);
@@ -96,7 +92,7 @@ impl Walk<'_> {
         if self.inputs.get(checked.as_str()).is_some_and(|given| given.len() as u64 == size && holds(&file, given)) {
             return;
         }
-        if self.collected.found.len() >= MAX_FILES {
+        if self.collected.found.len() >= OutputFile::MAX_COUNT {
             return self.skip(path, SkipReason::TooMany);
         }
         let contents = match self.wanted {
@@ -114,7 +110,7 @@ impl Walk<'_> {
     }
 
     fn skip(&mut self, path: &[u8], reason: SkipReason) {
-        if self.collected.skipped.len() < MAX_SKIPPED {
+        if self.collected.skipped.len() < SkippedFile::MAX_COUNT {
             let shown = path.escape_ascii().take(256).map(char::from).collect();
             self.collected.skipped.push(SkippedFile { path: shown, reason });
         }

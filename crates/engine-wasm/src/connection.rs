@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use crate::error::WasmError;
 use crate::protocol::{
     self, Control, Envelope, Finished, Greeting, Hello, Job, MAX_PACKET, More, OUTPUT_WINDOW, OutputStream, Part,
-    Piece, Reply, RunId, RuntimeEntry, TreeEntry,
+    Piece, Reply, Reset, RunId, RuntimeEntry, TreeEntry,
 };
 use crate::wall::{Confined, Wall};
 
@@ -24,8 +24,8 @@ use crate::wall::{Confined, Wall};
 const START: Duration = Duration::from_secs(20);
 /// How long after its deadline a run may take to end before its worker is ended for it.
 const GRACE: Duration = Duration::from_secs(1);
-/// The largest reply: what a worker that a guest has taken over could make us hold. Above what a workspace can hold.
-const MAX_REPLY: usize = 2 << 30;
+/// The largest reply: what a worker that a guest has taken over could make us hold. Above what is brought back of files and output.
+const MAX_REPLY: usize = 128 << 20;
 
 /// A worker that is up.
 #[derive(Debug)]
@@ -34,6 +34,7 @@ pub(crate) struct Connection {
     control: OwnedFd,
     pending: Mutex<Pending>,
     serial: AtomicU64,
+    reset: Reset,
     /// The process. Ends when this is dropped.
     process: Mutex<Option<Box<dyn Confined>>>,
 }
@@ -85,17 +86,18 @@ impl Connection {
 
         let control = watched(control).map_err(WasmError::Sockets)?;
         let greeting = control.async_io(Interest::READABLE, |socket| protocol::receive::<Greeting>(socket));
-        match tokio::time::timeout(START, greeting).await {
-            Ok(Ok(Some((Greeting::Ready, _)))) => {}
+        let reset = match tokio::time::timeout(START, greeting).await {
+            Ok(Ok(Some((Greeting::Ready(reset), _)))) => reset,
             Ok(Ok(Some((Greeting::Failed(reason), _)))) => return Err(WasmError::WorkerFailed(reason)),
             Ok(Ok(None) | Err(_)) => return Err(WasmError::WorkerLost),
             Err(_) => return Err(WasmError::WorkerFailed(format!("it did not start within {} s", START.as_secs()))),
-        }
+        };
         let connection = Arc::new(Self {
             jobs: watched(jobs).map_err(WasmError::Sockets)?,
             control: control.into_inner(),
             pending: Mutex::new(Pending(Some(HashMap::new()))),
             serial: AtomicU64::new(0),
+            reset,
             process: Mutex::new(Some(process)),
         });
         tokio::spawn(hear_replies(Arc::downgrade(&connection)));
@@ -105,6 +107,11 @@ impl Connection {
     /// Whether it can take jobs.
     pub(crate) fn is_alive(&self) -> bool {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).0.is_some()
+    }
+
+    /// How it makes memory ready for the next run.
+    pub(crate) fn reset(&self) -> Reset {
+        self.reset
     }
 
     /// A number for a new run.

@@ -1,8 +1,10 @@
 //! How the host speaks to a language runtime.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 use wasmtime::{Caller, Instance, Linker, Result, Store};
 
 use crate::guest::Guest;
@@ -38,8 +40,8 @@ struct Reactor;
 struct Circumstances<'a> {
     file: &'a str,
     args: &'a [String],
-    env: serde_json::Map<String, serde_json::Value>,
-    variables: serde_json::Map<String, serde_json::Value>,
+    env: BTreeMap<&'a str, &'a str>,
+    variables: BTreeMap<&'a str, &'a RawValue>,
 }
 
 impl Driver for Reactor {
@@ -53,15 +55,14 @@ impl Driver for Reactor {
     }
 
     fn run(&self, store: &mut Store<Guest>, instance: &Instance, job: &Job) -> Result<i32> {
-        let text = |text: &String| serde_json::Value::String(text.clone());
         let circumstances = Circumstances {
             file: &job.file,
             args: &job.args,
-            env: job.env.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
+            env: job.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
             variables: job
                 .variables
                 .iter()
-                .map(|(name, json)| Ok((name.clone(), serde_json::from_str(json)?)))
+                .map(|(name, json)| Ok((name.as_str(), serde_json::from_str(json)?)))
                 .collect::<Result<_>>()?,
         };
         let circumstances = serde_json::to_vec(&circumstances)?;

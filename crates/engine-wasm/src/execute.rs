@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belljar_wasi::Image;
+use sandbox::{OutputFile, SkippedFile};
 use wasmtime::{Engine, Result, Store, Trap, UpdateDeadline};
 
 use crate::guest::{Guest, Surroundings, thread_cpu_time};
@@ -162,10 +163,18 @@ fn signal_of(trap: Trap) -> i32 {
 }
 
 fn made_files(guest: &mut Guest, job: &Job) -> (Vec<MadeFile>, Vec<String>) {
-    let (mut files, links) = guest.take_changed_files(&job.files);
-    if job.collect == Collecting::Sizes {
-        for file in &mut files {
-            file.contents = None;
+    let (mut files, mut links) = guest.take_changed_files(job);
+    // No more than the server will take, and so many more that it can say what it did not.
+    files.truncate(OutputFile::MAX_COUNT + SkippedFile::MAX_COUNT);
+    links.truncate(SkippedFile::MAX_COUNT);
+    let mut budget = match job.collect {
+        Collecting::Sizes => 0,
+        Collecting::Contents => OutputFile::MAX_CONTENTS,
+    };
+    for file in &mut files {
+        match budget.checked_sub(file.size) {
+            Some(rest) if job.collect == Collecting::Contents => budget = rest,
+            _ => file.contents = None,
         }
     }
     (files, links)

@@ -7,7 +7,7 @@ use belljar_wasi::{Context, FileOrigin, Host, Image, Interrupted, OutputStream, 
 use rustix::time::{ClockId, clock_gettime};
 use wasmtime::{AsContextMut, Caller, Instance, Linker, Memory, ResourceLimiter, Result, Store};
 
-use crate::protocol::{self, JobFile, JobLimits, MadeFile, Report};
+use crate::protocol::{self, Job, JobFile, JobLimits, MadeFile, Report};
 use crate::run::Run;
 
 /// A guest.
@@ -44,8 +44,7 @@ impl Guest {
             wasi.add_input(&file.path, file.contents.clone()).map_err(|error| refused(&file.path, error))?;
         }
         if let Some((path, text)) = surroundings.program {
-            let name = path.strip_prefix(crate::WORKSPACE).unwrap_or(path).trim_start_matches('/');
-            wasi.add_input(name, text.to_vec()).map_err(|error| refused(path, error))?;
+            wasi.add_input(workspace_name(path), text.to_vec()).map_err(|error| refused(path, error))?;
         }
         wasi.set_stdin(surroundings.stdin.to_vec());
         let limiter = Limiter { most: surroundings.base_memory + limits.memory, peak: 0, refused: Refused::No };
@@ -90,7 +89,7 @@ impl Guest {
     }
 
     /// Files that it made or changed, and links, which are not brought back. Nothing works after this.
-    pub(crate) fn take_changed_files(&mut self, given: &[JobFile]) -> (Vec<MadeFile>, Vec<String>) {
+    pub(crate) fn take_changed_files(&mut self, job: &Job) -> (Vec<MadeFile>, Vec<String>) {
         let Some(wasi) = self.wasi.take() else { return (Vec::new(), Vec::new()) };
         let (_, workspace) = wasi.into_workspace();
         let changed = workspace.files.into_iter().filter(|file| file.origin != FileOrigin::Unchanged);
@@ -98,12 +97,19 @@ impl Guest {
             let (path, origin, size) = (file.path.clone(), file.origin, file.size());
             let contents = file.into_contents().into_vec();
             // Written anew with what was in it.
+            let was = |given: &[u8]| given == contents;
             let same = origin == FileOrigin::Changed
-                && given.iter().any(|given| given.path == path && given.contents == contents);
+                && (job.files.iter().any(|given| given.path == path && was(&given.contents))
+                    || (workspace_name(&job.file) == path && was(&job.code)));
             (!same).then_some(MadeFile { path, size, contents: Some(contents) })
         });
         (made.collect(), workspace.links)
     }
+}
+
+/// A path of the guest's as it is called within the workspace.
+fn workspace_name(path: &str) -> &str {
+    path.strip_prefix(crate::WORKSPACE).unwrap_or(path).trim_start_matches('/')
 }
 
 fn no_instance() -> wasmtime::Error {

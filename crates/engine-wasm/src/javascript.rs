@@ -22,8 +22,10 @@ use crate::protocol::Job;
 use engine::{Hook, Js, Places, Running, Stop, Value};
 use program::{Prepared, Role};
 
-/// Stack that JavaScript may use, of the mebibyte that the module has. More than this deep, and it is a RangeError.
-const STACK: u32 = 512 << 10;
+/// Stack that JavaScript may use; more, and it is a RangeError. Enough for calls as deep as Node's.
+const STACK: u32 = 960 << 10;
+/// The stack itself. What is left is for functions of C that nobody counts.
+const WHOLE_STACK: u32 = STACK + (256 << 10);
 
 /// How much a program can allocate before its first garbage collection, which writes to all of the snapshot's heap.
 const UNCOLLECTED: u32 = 8 << 20;
@@ -98,6 +100,7 @@ impl Driver for QuickJs {
     fn initialize(&self, store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
         const HOST: &str = "__host";
         let mut running = Running { store, instance };
+        engine::move_stack(&mut running, WHOLE_STACK)?;
         let started = engine::call::<_, (), i32>(&mut running, "qjs_init", ())?;
         if started != 0 {
             return Err(wasmtime::Error::msg("QuickJS did not start"));
@@ -108,19 +111,27 @@ impl Driver for QuickJs {
         js.call::<u32, ()>("qjs_set_max_stack_size", STACK)?;
         js.define_host_function(HOST)?;
 
-        let entry = prelude::text(prelude::ENTRY).unwrap_or_default();
-        let exports = evaluate_now(&mut js, entry, &[prelude::SCHEME, prelude::ENTRY].concat())?;
+        run_prelude(&mut js, prelude::FIRST)?;
+        let exports = run_prelude(&mut js, prelude::BUILTINS)?;
+        let builtins = js.property(exports, "default")?;
+        let load = js.element(builtins, 0)?;
+        js.set_hook(Hook::LoadImport, load)?;
+        let list = js.element(builtins, 1)?;
+        let list = js.call_function(list, &[])?;
+        let list = js.text(list).map_err(|stop| unexpected(&mut js, stop))?;
+        evaluate_now(&mut js, &list, &[prelude::SCHEME, "list.js"].concat())?;
+
+        // What every run uses, and then what a run allocates, behind all the rest.
+        js.fill_gaps()?;
+        let exports = run_prelude(&mut js, prelude::MAIN)?;
         let hooks = js.property(exports, "default")?;
         for (index, hook) in (0..).zip(engine::HOOKS) {
             let function = js.element(hooks, index)?;
             js.set_hook(hook, function)?;
         }
         js.call::<i32, ()>("qjs_set_promise_rejection_handler", 1)?;
-        let modules = js.call_hook(Hook::Preload, &[])?;
-        let modules = js.text(modules).map_err(|stop| unexpected(&mut js, stop))?;
-        evaluate_now(&mut js, &modules, &[prelude::SCHEME, "preload.js"].concat())?;
-
         js.call::<(), ()>("qjs_run_gc", ())?;
+        js.fill_gaps()?;
         let used = js.heap_size()?;
         js.call("qjs_set_gc_threshold", used.saturating_add(UNCOLLECTED))
     }
@@ -191,6 +202,11 @@ fn find_places(places: &OnceLock<Places>, caller: &mut Caller<'_, Guest>) -> Res
         Some(places) => Ok(*places),
         None => Js::find_places(caller),
     }
+}
+
+/// Evaluates a file of the prelude; returns what it exports.
+fn run_prelude(js: &mut Js<'_, Running<'_>>, name: &str) -> Result<Value> {
+    evaluate_now(js, prelude::text(name).unwrap_or_default(), &[prelude::SCHEME, name].concat())
 }
 
 /// Evaluates a module whose promise is kept without anything to wait for; returns what it exports.

@@ -29,12 +29,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sandbox::{
-    BoxFuture, Capture, Collect, CpuSource, Engine, EngineError, EngineId, GuestError, Language, LastValue, LimitKind,
-    LiveOutput, MemorySource, Outcome, OutputFile, Plan, Refusal, RuntimeInfo, Sandbox, SkipReason, SkippedFile,
-    Status, Stream, Usage, WorkspacePath,
+    BoxFuture, Capture, Collect, CpuSource, Engine, EngineError, EngineId, GuestError, Isolation, Language, LastValue,
+    LimitKind, LiveOutput, MemorySource, Outcome, OutputFile, Plan, Refusal, RuntimeInfo, Sandbox, SkipReason,
+    SkippedFile, Status, Stream, Usage, WorkspacePath,
 };
 
 pub use error::WasmError;
+pub use protocol::Reset;
 pub use snapshot::{compile, machine_key, pack, snapshot};
 pub use wall::{Confined, NoWall, Wall};
 pub use worker::WORKER_ARGUMENT;
@@ -88,9 +89,15 @@ impl WasmEngine {
         Self { shared: Arc::new(Shared { pool: Pool::new(config), wall }) }
     }
 
-    /// Starts the worker of whoever started this process ahead of its first run.
-    pub async fn warm_up(&self) -> Result<(), EngineError> {
-        self.shared.pool.worker(&sandbox::Principal::default()).await.map(drop).map_err(EngineError::new)
+    /// Starts the worker of whoever started this process ahead of its first run. Says how it resets memory, which decides how fast it is.
+    pub async fn warm_up(&self) -> Result<Reset, EngineError> {
+        let worker = self.shared.pool.worker(&sandbox::Principal::default()).await.map_err(EngineError::new)?;
+        Ok(worker.reset())
+    }
+
+    /// What stands around its runs.
+    pub fn isolation(&self) -> Isolation {
+        self.shared.wall.isolation()
     }
 }
 
@@ -129,26 +136,19 @@ impl Shared {
         let (index, service) =
             self.runtime_for(language, Some(&plan)).ok_or_else(|| WasmError::NoDriver(language.id.to_owned()))?;
         let worker = self.pool.worker(plan.principal()).await?;
-        let output = plan.limits().output;
+        let (output, collect) = (plan.limits().output, plan.collect());
         let mut keeping = Keeping { stdout: Capture::new(output), stderr: Capture::new(output), live };
         let runtime = RuntimeInfo {
             language: language.id,
             version: self.pool.version_of(index).to_owned(),
             tool: self.pool.name_of(index).to_owned(),
         };
-        let given = WorkspacePath::new(&plan.names().source).ok();
         let job = job(plan, worker.number(), index, service.dialect);
         let finished = worker.run(job, &mut keeping).await?;
-        Ok(self.outcome(finished, keeping, runtime, given.as_ref()))
+        Ok(self.outcome(finished, keeping, runtime, collect))
     }
 
-    fn outcome(
-        &self,
-        finished: Finished,
-        keeping: Keeping<'_>,
-        runtime: RuntimeInfo,
-        program: Option<&WorkspacePath>,
-    ) -> Outcome {
+    fn outcome(&self, finished: Finished, keeping: Keeping<'_>, runtime: RuntimeInfo, collect: Collect) -> Outcome {
         let status = match &finished.end {
             End::Exited(exit_code) => Status::Completed { exit_code: *exit_code },
             End::Trapped { signal, .. } => Status::Crashed { signal: *signal },
@@ -172,7 +172,7 @@ impl Shared {
             (_, Some(printed)) => Some(LastValue::Printed(printed)),
             _ => None,
         };
-        let (files, skipped_files) = check_files(finished.files, finished.links, program);
+        let (files, skipped_files) = check_files(finished.files, finished.links, collect);
         Outcome {
             status,
             stdout: keeping.stdout.finish(),
@@ -239,24 +239,34 @@ fn job(plan: Plan, id: protocol::RunId, runtime: usize, dialect: Dialect) -> Job
 }
 
 /// Checks what a worker says that a run made: it is what a guest says, with our own hand.
-fn check_files(
-    made: Vec<MadeFile>,
-    links: Vec<String>,
-    program: Option<&WorkspacePath>,
-) -> (Vec<OutputFile>, Vec<SkippedFile>) {
-    let shown = |path: String| path.chars().flat_map(char::escape_debug).collect();
-    let mut files = Vec::new();
-    let mut skipped: Vec<SkippedFile> =
-        links.into_iter().map(|path| SkippedFile { path: shown(path), reason: SkipReason::NotRegular }).collect();
+fn check_files(made: Vec<MadeFile>, links: Vec<String>, collect: Collect) -> (Vec<OutputFile>, Vec<SkippedFile>) {
+    let (mut files, mut skipped) = (Vec::new(), Vec::new());
+    let mut skip = |path: &str, reason| {
+        if skipped.len() < SkippedFile::MAX_COUNT {
+            let path = path.chars().flat_map(char::escape_debug).take(256).collect();
+            skipped.push(SkippedFile { path, reason });
+        }
+    };
+    let mut budget = OutputFile::MAX_CONTENTS;
     for file in made {
+        let size = file.contents.as_ref().map_or(0, |contents| contents.len() as u64);
         match WorkspacePath::new(&file.path) {
-            // A program that rewrites itself is not a result.
-            Ok(path) if Some(&path) == program => {}
-            Ok(path) => files.push(OutputFile { path, size: file.size, contents: file.contents }),
-            Err(_) => skipped.push(SkippedFile { path: shown(file.path), reason: SkipReason::Name }),
+            Err(_) => skip(&file.path, SkipReason::Name),
+            Ok(_) if files.len() >= OutputFile::MAX_COUNT => skip(&file.path, SkipReason::TooMany),
+            Ok(_) if size > budget || (collect == Collect::Contents && file.contents.is_none()) => {
+                skip(&file.path, SkipReason::TooLarge)
+            }
+            Ok(path) => {
+                budget -= size;
+                files.push(OutputFile { path, size: file.size, contents: file.contents });
+            }
         }
     }
-    files.sort_by(|one, other| one.path.as_str().cmp(other.path.as_str()));
+    for link in links {
+        skip(&link, SkipReason::NotRegular);
+    }
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    skipped.sort_by(|one, other| one.path.cmp(&other.path));
     (files, skipped)
 }
 

@@ -16,6 +16,8 @@ fn config() -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)
+        // C++ in NumPy throws.
+        .wasm_exceptions(true)
         // All that 32 bits reach is reserved, so that no access needs a check of its bounds. What a run may have is its store's to say.
         .memory_reservation(4 << 30)
         .memory_may_move(false)

@@ -81,9 +81,21 @@ impl Memories {
     pub(crate) fn new(file: File, offset: u64, length: usize) -> io::Result<Self> {
         // SAFETY: nobody but this user can change the file (see `runtime::map_module`), and setting up never changes one that is there.
         let image = unsafe { memmap2::MmapOptions::new().offset(offset).len(length).map(&file)? };
-        // Not there on hosts that mask /proc; then everything is mapped anew for every run.
-        let pagemap = File::open("/proc/self/pagemap").ok();
+        // Not there on hosts that mask /proc, and of no use before Linux 6.7; then everything is mapped anew for every run.
+        let works = |file: &File| scan(file, 0..0, &mut [Region::default()]).is_ok();
+        let pagemap = File::open("/proc/self/pagemap").ok().filter(works);
         Ok(Self { file, offset, image, pagemap, free: Mutex::default() })
+    }
+
+    /// Whether pages that were written to can be found.
+    pub(crate) fn scans(&self) -> bool {
+        self.pagemap.is_some()
+    }
+
+    /// What a new memory of this size is to hold. Besides a module's own, which has room for the image, wasmtime makes one for what
+    /// exceptions carry, which starts empty.
+    fn contents(&self, minimum: usize) -> Contents {
+        if minimum >= self.image.len() { Contents::Image } else { Contents::Zeros }
     }
 
     fn slot(&self, length: usize, minimum: usize) -> io::Result<Slot> {
@@ -91,17 +103,16 @@ impl Memories {
         if let Some(slot) = free.filter(|slot| slot.length == length && slot.accessible == minimum) {
             return Ok(slot);
         }
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping, at a place that the kernel chooses.
-        let start = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), length, ProtFlags::empty(), flags)? };
-        let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
-        let mut slot = Slot { start, length, accessible: 0 };
+        let mut slot = Slot::reserve(length)?;
         slot.map_fresh(self, minimum)?;
         Ok(slot)
     }
 
     /// Puts a slot back to where a new one is, and keeps it; or gives it up.
     fn take_back(&self, mut slot: Slot, minimum: usize) {
+        if self.contents(minimum) == Contents::Zeros {
+            return;
+        }
         let reset = match &self.pagemap {
             Some(pagemap) => slot.reset(self, pagemap, minimum),
             None => slot.map_fresh(self, minimum),
@@ -113,7 +124,23 @@ impl Memories {
     }
 }
 
+/// What a memory starts with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Contents {
+    Image,
+    Zeros,
+}
+
 impl Slot {
+    /// Address space, none of it accessible.
+    fn reserve(length: usize) -> io::Result<Self> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping, at a place that the kernel chooses.
+        let start = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), length, ProtFlags::empty(), flags)? };
+        let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, length, accessible: 0 })
+    }
+
     fn base(&self) -> *mut u8 {
         self.start.as_ptr().cast::<u8>().wrapping_add(FRONT_GUARD)
     }
@@ -216,7 +243,11 @@ unsafe impl MemoryCreator for Creator {
     ) -> Result<Box<dyn LinearMemory>, String> {
         let capacity = reserved.ok_or("a memory that may move")?;
         let length = FRONT_GUARD + capacity + guard;
-        let slot = self.0.slot(length, minimum).map_err(|error| format!("no memory for an instance: {error}"))?;
+        let slot = match self.0.contents(minimum) {
+            Contents::Image => self.0.slot(length, minimum),
+            Contents::Zeros => Slot::reserve(length).and_then(|mut slot| slot.allow(minimum).map(|()| slot)),
+        };
+        let slot = slot.map_err(|error| format!("no memory for an instance: {error}"))?;
         let memory = InstanceMemory {
             base: slot.base(),
             slot: Some(slot),
@@ -336,5 +367,97 @@ unsafe impl ioctl::Ioctl for CountingUpdater<'_> {
 
     unsafe fn output_from_ptr(out: ioctl::IoctlOutput, _: *mut c_void) -> rustix::io::Result<usize> {
         Ok(usize::try_from(out).unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    const WASM_PAGE: usize = 64 << 10;
+    const RESERVED: usize = 64 << 20;
+
+    /// An image of three pages; instances start with four.
+    fn creator() -> Creator {
+        let mut file = tempfile::tempfile().expect("a temporary file");
+        file.write_all(&vec![1; WASM_PAGE]).expect("write");
+        let image: Vec<u8> = (0..3 * WASM_PAGE).map(|index| u8::try_from(index % 251).expect("small")).collect();
+        file.write_all(&image).expect("write");
+        Creator(Arc::new(Memories::new(file, WASM_PAGE as u64, 3 * WASM_PAGE).expect("mapped")))
+    }
+
+    fn new_memory(creator: &Creator) -> Box<dyn LinearMemory> {
+        let kind = MemoryType::new(4, None);
+        creator.new_memory(kind, 4 * WASM_PAGE, None, Some(RESERVED), WASM_PAGE).expect("a memory")
+    }
+
+    fn bytes(memory: &mut dyn LinearMemory) -> &mut [u8] {
+        // SAFETY: that much is accessible, and nobody else has a pointer to it in these tests.
+        unsafe { std::slice::from_raw_parts_mut(memory.as_ptr(), memory.byte_size()) }
+    }
+
+    fn assert_pristine(memory: &mut dyn LinearMemory) {
+        assert_eq!(memory.byte_size(), 4 * WASM_PAGE);
+        for (index, byte) in bytes(memory).iter().enumerate() {
+            let expected = if index < 3 * WASM_PAGE { u8::try_from(index % 251).expect("small") } else { 0 };
+            assert_eq!(*byte, expected, "at {index}");
+        }
+    }
+
+    #[test]
+    fn every_memory_starts_with_the_image() {
+        let creator = creator();
+        let mut last = std::ptr::null_mut();
+        let mut reused = 0;
+        for round in 0..20 {
+            let mut memory = new_memory(&creator);
+            reused += usize::from(memory.as_ptr() == last);
+            last = memory.as_ptr();
+            assert_pristine(&mut *memory);
+            for place in (round..4 * WASM_PAGE).step_by(4097) {
+                bytes(&mut *memory)[place] ^= 0xff;
+            }
+        }
+        assert!(reused > 15, "{reused}");
+    }
+
+    #[test]
+    fn growth_is_zero_and_goes() {
+        let creator = creator();
+        for _ in 0..3 {
+            let mut memory = new_memory(&creator);
+            assert_pristine(&mut *memory);
+            memory.grow_to(200 * WASM_PAGE).expect("room");
+            let bytes = bytes(&mut *memory);
+            assert!(bytes[4 * WASM_PAGE..].iter().all(|byte| *byte == 0));
+            bytes.fill(7);
+        }
+        let mut memory = new_memory(&creator);
+        assert_pristine(&mut *memory);
+        assert!(memory.grow_to(RESERVED + WASM_PAGE).is_err());
+    }
+
+    #[test]
+    fn two_at_a_time_have_nothing_in_common() {
+        let creator = creator();
+        let (mut one, mut other) = (new_memory(&creator), new_memory(&creator));
+        bytes(&mut *one).fill(9);
+        assert_pristine(&mut *other);
+        drop(one);
+        bytes(&mut *other).fill(8);
+        assert_pristine(&mut *new_memory(&creator));
+    }
+
+    #[test]
+    fn without_a_pagemap_everything_is_mapped_anew() {
+        let mut creator = creator();
+        Arc::get_mut(&mut creator.0).expect("ours alone").pagemap = None;
+        for _ in 0..3 {
+            let mut memory = new_memory(&creator);
+            assert_pristine(&mut *memory);
+            bytes(&mut *memory).fill(5);
+        }
     }
 }

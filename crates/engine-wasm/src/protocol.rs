@@ -49,9 +49,18 @@ pub(crate) enum TreeEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Greeting {
     /// It is locked down and waits for jobs.
-    Ready,
+    Ready(Reset),
     /// It cannot work, and ends.
     Failed(String),
+}
+
+/// How an instance's memory is made ready for the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reset {
+    /// Pages that were written to are found and copied back.
+    Scan,
+    /// It is mapped anew, and every page is a page fault again: the kernel is older than 6.7, or there is no `/proc`.
+    Remap,
 }
 
 /// What the server says while runs go on.

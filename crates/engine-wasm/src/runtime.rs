@@ -16,6 +16,7 @@ use crate::memory::Memories;
 /// One runtime.
 pub(crate) struct Runtime {
     pub(crate) engine: Engine,
+    memories: Arc<Memories>,
     pub(crate) driver: Box<dyn Driver>,
     pub(crate) pre: InstancePre<Guest>,
     /// Its files.
@@ -31,12 +32,17 @@ impl Runtime {
             driver_for(name).ok_or_else(|| wasmtime::Error::msg(format!("there is no driver for `{name}`")))?;
         let place = artifact::find_image(&file)?;
         let memories = Arc::new(Memories::new(file.try_clone()?, place.offset, place.length)?);
-        let engine = machine::running(memories)?;
+        let engine = machine::running(Arc::clone(&memories))?;
         let module = map_module(&engine, file)?;
         let pre = linker(&engine, &*driver, &module)?.instantiate_pre(&module)?;
         let base_memory = base_memory(&module)?;
         let image = image(tree.map(|file| map_tree(&file)).transpose()?)?;
-        Ok(Self { engine, driver, pre, image, base_memory })
+        Ok(Self { engine, memories, driver, pre, image, base_memory })
+    }
+
+    /// Whether memory is reset page by page.
+    pub(crate) fn scans(&self) -> bool {
+        self.memories.scans()
     }
 }
 

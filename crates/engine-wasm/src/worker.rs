@@ -14,7 +14,7 @@ use wasmtime::Engine;
 
 use crate::execute::Executor;
 use crate::machine;
-use crate::protocol::{self, Control, Envelope, Greeting, Hello, Job, MAX_PACKET, Reply, RunId, TreeEntry};
+use crate::protocol::{self, Control, Envelope, Greeting, Hello, Job, MAX_PACKET, Reply, Reset, RunId, TreeEntry};
 use crate::run::Interruption;
 use crate::runtime::Runtime;
 use crate::timekeeper::Timekeeper;
@@ -36,7 +36,7 @@ pub fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    if protocol::send(&control, &Greeting::Ready, &[]).is_err() {
+    if protocol::send(&control, &Greeting::Ready(worker.reset), &[]).is_err() {
         return ExitCode::FAILURE;
     }
     worker.listen(&control);
@@ -60,6 +60,7 @@ enum StartError {
 
 struct Worker {
     timekeeper: Arc<Timekeeper>,
+    reset: Reset,
 }
 
 impl Worker {
@@ -82,6 +83,7 @@ impl Worker {
                 .map_err(|error| StartError::Runtime { name: entry.name.clone(), error })?;
             runtimes.push(runtime);
         }
+        let reset = if runtimes.iter().all(Runtime::scans) { Reset::Scan } else { Reset::Remap };
         let timekeeper = Arc::new(Timekeeper::new());
         let engines = runtimes.iter().map(|runtime| runtime.engine.clone()).collect();
         let executor = Arc::new(Executor::new(runtimes, Arc::clone(&timekeeper)));
@@ -91,7 +93,7 @@ impl Worker {
             std::thread::Builder::new().stack_size(machine::THREAD_STACK).spawn(move || take_jobs(&executor, &jobs))?;
         }
         jail::seal_worker()?;
-        Ok(Self { timekeeper })
+        Ok(Self { timekeeper, reset })
     }
 
     /// Hears what concerns runs that go on, until the server is gone.

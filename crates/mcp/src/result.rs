@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sandbox::{CpuSource, LastValue, MemorySource, Outcome, OutputFile, Status, signal_name};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 /// The structured result. Fields are absent rather than null where they do not apply, except the first four.
 #[derive(Debug, Serialize)]
@@ -16,8 +17,9 @@ pub struct RunResult<'a> {
     stdout: &'a str,
     stderr: &'a str,
     dropped: Dropped,
+    /// As the guest wrote it, members in its order.
     #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<serde_json::Value>,
+    result: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result_repr: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -102,7 +102,7 @@ fn promote(mut outcome: Outcome, reason: String) -> Outcome {
 }
 
 /// An outcome that stands although another engine could do better: says so.
-fn explain(mut outcome: Outcome, refusal: Option<&Refusal>) -> Outcome {
+pub(crate) fn explain(mut outcome: Outcome, refusal: Option<&Refusal>) -> Outcome {
     if let (Some(reason), Some(GuestError { hint: hint @ None, .. })) = (&outcome.unsupported, &mut outcome.error) {
         *hint = Some(match refusal {
             Some(refusal) => format!("{reason}; the native engine could do it, but {refusal}"),

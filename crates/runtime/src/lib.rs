@@ -54,7 +54,8 @@ impl Runtime {
         if plan.engine() == EngineChoice::Auto && engine.id() == EngineId::Wasm {
             return Ok(self.run_auto(&**engine, plan, live).await?);
         }
-        Ok(run_on(&**engine, plan, live).await?)
+        let outcome = run_on(&**engine, plan, live).await?;
+        Ok(auto::explain(outcome, None))
     }
 
     /// What runs a language here, or why nothing does.

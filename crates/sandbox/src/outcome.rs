@@ -106,6 +106,18 @@ pub struct OutputFile {
     pub contents: Option<Vec<u8>>,
 }
 
+impl OutputFile {
+    /// The most files that are brought back.
+    pub const MAX_COUNT: usize = 1_000;
+    /// All contents together, in bytes.
+    pub const MAX_CONTENTS: u64 = 64 << 20;
+}
+
+impl SkippedFile {
+    /// The most files that are reported as left behind.
+    pub const MAX_COUNT: usize = 100;
+}
+
 /// A file that was left where it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedFile {

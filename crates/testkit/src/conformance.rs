@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 
 use crate::arena::NO_SKIP;
+use crate::runtimes;
 use command::Belljar;
 
 /// An engine of the binary under test.
@@ -28,11 +29,16 @@ pub struct Subject {
     pub engine: Engine,
 }
 
+/// What the wasm engine serves, and what of [`case::LANGUAGES`] and of the scenes is tried in it.
+pub const WASM_LANGUAGES: &[&str] = &["python", "javascript", "typescript"];
+
 /// The engines, and what the suite has to know of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// The host's own tools.
     Native,
+    /// Interpreters in WebAssembly, in a worker behind the jail.
+    Wasm,
 }
 
 impl Engine {
@@ -40,6 +46,7 @@ impl Engine {
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
+            Self::Wasm => "wasm",
         }
     }
 
@@ -49,14 +56,37 @@ impl Engine {
             Self::Native => {
                 &["python", "javascript", "bash", "sh", "c", "cpp", "perl", "ruby", "php", "lua", "go", "java", "r"]
             }
+            Self::Wasm => WASM_LANGUAGES,
         }
     }
 }
 
 impl Subject {
     /// Whether the engine serves a language here. Says that a test is skipped when not, and fails it when it must not be.
-    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
     pub fn serves(&self, language: &str) -> bool {
+        match self.engine {
+            Engine::Native => self.finds_tool(language),
+            // One that is not set up here is a skipped test, which `provisioned` says.
+            Engine::Wasm => {
+                WASM_LANGUAGES.contains(&language) && self.finds_walls() && runtimes::provisioned(self.belljar).is_some()
+            }
+        }
+    }
+
+    /// The binary with what this engine needs.
+    pub fn command_line(&self) -> Belljar {
+        let belljar = Belljar::new(self.belljar);
+        match self.engine {
+            Engine::Native => belljar,
+            Engine::Wasm => match runtimes::provisioned(self.belljar) {
+                Some(cache) => belljar.with_runtimes(cache),
+                None => belljar,
+            },
+        }
+    }
+
+    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
+    fn finds_tool(&self, language: &str) -> bool {
         let doctor = self.doctor();
         let found = doctor.languages.iter().find(|found| found.id == language);
         let found = found.unwrap_or_else(|| panic!("`doctor` does not know the language `{language}`"));
@@ -69,6 +99,15 @@ impl Subject {
         assert!(!must_run, "{NO_SKIP} is set, and {reason}");
         eprintln!("skipped: {reason}");
         false
+    }
+
+    /// A worker stands behind the host's walls, so they have to be there.
+    fn finds_walls(&self) -> bool {
+        let doctor = self.doctor();
+        if !doctor.accepted {
+            runtimes::skip(&format!("this host gives isolation level `{}` only", doctor.level));
+        }
+        doctor.accepted
     }
 
     fn doctor(&self) -> &'static Doctor {

@@ -18,4 +18,5 @@ pub mod conformance;
 pub mod layers;
 pub mod processes;
 pub mod run;
+pub mod runtimes;
 pub mod stage;

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use belljar::{Settings, engine, provision};
 use engine_native::{HostReport, NativeEngine};
-use sandbox::Language;
+use engine_wasm::Reset;
+use sandbox::{Language, Level};
 use serde_json::json;
 
 use crate::arguments::DoctorArguments;
@@ -13,12 +14,40 @@ use crate::report;
 pub(crate) async fn run(arguments: &DoctorArguments, settings: &Settings) -> anyhow::Result<ExitCode> {
     let native = engine::native(settings, Vec::new()).await?;
     let accepted = settings.require.accepts(native.report().isolation.level);
-    let text = if arguments.json { as_json(&native, settings) } else { as_text(&native, settings) };
+    let worker = Worker::look(&native, settings).await?;
+    let text = if arguments.json { as_json(&native, settings, &worker) } else { as_text(&native, settings, &worker) };
     report::print(&text)?;
     Ok(if accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn as_json(native: &NativeEngine, settings: &Settings) -> String {
+/// What a worker of the wasm engine is like here, found by starting one.
+struct Worker {
+    level: Level,
+    missing: Vec<String>,
+    /// How it resets memory, or why it did not start.
+    reset: Result<Reset, String>,
+}
+
+impl Worker {
+    async fn look(native: &NativeEngine, settings: &Settings) -> anyhow::Result<Self> {
+        let wasm = engine::wasm(native, provision::installed(settings))?;
+        let reset = wasm.warm_up().await.map_err(|error| error.to_string());
+        let isolation = wasm.isolation();
+        Ok(Self { level: isolation.level, missing: isolation.missing, reset })
+    }
+
+    fn describe_reset(&self) -> String {
+        match &self.reset {
+            Ok(Reset::Scan) => "page by page".to_owned(),
+            Ok(Reset::Remap) => {
+                "as a whole, which is slower: the kernel is older than 6.7, or has no /proc here".to_owned()
+            }
+            Err(why) => format!("not at all, for it does not start: {why}"),
+        }
+    }
+}
+
+fn as_json(native: &NativeEngine, settings: &Settings, worker: &Worker) -> String {
     let HostReport { isolation, layers, failed, advice } = native.report();
     let layers: Vec<_> = layers
         .iter()
@@ -42,6 +71,12 @@ fn as_json(native: &NativeEngine, settings: &Settings) -> String {
         "advice": advice,
         "languages": languages,
         "runtimes": runtimes(settings),
+        "worker": {
+            "level": worker.level.to_string(),
+            "missing": worker.missing,
+            "starts": worker.reset.is_ok(),
+            "memory_reset": worker.describe_reset(),
+        },
     });
     format!("{report:#}\n")
 }
@@ -84,7 +119,7 @@ fn runtime_lines(settings: &Settings) -> String {
     text
 }
 
-fn as_text(native: &NativeEngine, settings: &Settings) -> String {
+fn as_text(native: &NativeEngine, settings: &Settings, worker: &Worker) -> String {
     let HostReport { isolation, layers, failed, advice } = native.report();
     let verdict = if settings.require.accepts(isolation.level) { "accepted" } else { "REFUSED: nothing runs here" };
     let mut rows = vec![["layer", "here", "what the probe saw"].map(str::to_owned).to_vec()];
@@ -104,6 +139,7 @@ fn as_text(native: &NativeEngine, settings: &Settings) -> String {
         attempts.collect(),
         format!("\nlanguages found:     {}\nlanguages not found: {}\n", ids(&found), ids(&missing)),
         runtime_lines(settings),
+        format!("  isolation level {}; memory is reset {}\n", worker.level, worker.describe_reset()),
         heading.to_owned(),
         sentences.collect(),
     ]

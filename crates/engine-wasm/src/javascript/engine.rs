@@ -4,7 +4,7 @@
 //! the lower half points to is the engine's own; nothing here follows it.
 
 use wasmtime::{
-    AsContext, AsContextMut, Caller, Func, Instance, Result, Store, StoreContext, StoreContextMut, WasmParams,
+    AsContext, AsContextMut, Caller, Func, Instance, Result, Store, StoreContext, StoreContextMut, Val, WasmParams,
     WasmResults,
 };
 
@@ -134,6 +134,20 @@ impl Scope for Running<'_> {
     }
 }
 
+/// Gives C another stack than the module's own, which is a mebibyte. Before the engine starts: it remembers where its stack is.
+pub(super) fn move_stack(running: &mut Running<'_>, size: u32) -> Result<()> {
+    /// The stack grows down from here, and stays aligned.
+    const ALIGNMENT: u32 = 16;
+    let bottom = call::<_, u32, u32>(running, "malloc", size)?;
+    if bottom == 0 {
+        return Err(no_memory());
+    }
+    let top = (bottom + size) / ALIGNMENT * ALIGNMENT;
+    let pointer = running.instance.get_global(&mut *running.store, "__stack_pointer");
+    let pointer = pointer.ok_or_else(|| wasmtime::Error::msg("QuickJS does not show its stack"))?;
+    pointer.set(&mut *running.store, Val::I32(top.cast_signed()))
+}
+
 /// Where things are in a snapshot's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Places {
@@ -151,14 +165,12 @@ pub(super) enum Hook {
     ResolveImport,
     LoadImport,
     Rejected,
-    Preload,
 }
 
-pub(super) const HOOKS: [Hook; 6] =
-    [Hook::Main, Hook::Turn, Hook::ResolveImport, Hook::LoadImport, Hook::Rejected, Hook::Preload];
+pub(super) const HOOKS: [Hook; 5] = [Hook::Main, Hook::Turn, Hook::ResolveImport, Hook::LoadImport, Hook::Rejected];
 const VALUE_BYTES: u32 = 8;
 /// Where the engine puts a length that it returns beside a pointer.
-const LENGTH_AT: u32 = 6 * VALUE_BYTES;
+const LENGTH_AT: u32 = 5 * VALUE_BYTES;
 const RESERVE_AT: u32 = LENGTH_AT + 8;
 /// Arguments of a call.
 const ARGUMENTS_AT: u32 = RESERVE_AT + 8;
@@ -229,7 +241,12 @@ impl<'a, S: Scope> Js<'a, S> {
 
     /// Calls one of the prelude's functions. Takes the arguments over.
     pub(super) fn call_hook(&mut self, hook: Hook, arguments: &[Value]) -> Result<Value> {
-        let function = Value(u64::from_le_bytes(self.read(self.hook_at(hook))?));
+        let function = self.value_at(self.hook_at(hook))?;
+        self.call_function(function, arguments)
+    }
+
+    /// Calls a function. Takes the arguments over.
+    pub(super) fn call_function(&mut self, function: Value, arguments: &[Value]) -> Result<Value> {
         let start = self.places.table + ARGUMENTS_AT;
         let count = u32::try_from(arguments.len())?;
         let bytes: Vec<u8> = arguments.iter().flat_map(|value| value.0.to_le_bytes()).collect();
@@ -280,6 +297,31 @@ impl<'a, S: Scope> Js<'a, S> {
         let size = u64::from_le_bytes(self.read(pointer)?);
         self.release(pointer)?;
         Ok(u32::try_from(size)?)
+    }
+
+    /// Takes all memory that was freed so far, for good, so that what a run allocates lies side by side behind it. Every page that a run
+    /// allocates in has to be put back after it, and taking a little of many costs more than all of a few.
+    pub(super) fn fill_gaps(&mut self) -> Result<()> {
+        /// Larger than every gap: it comes from the end of the heap.
+        const LARGE: u32 = 1 << 20;
+        const SMALLEST: u32 = 16;
+        let end = self.call::<u32, u32>("malloc", LARGE)?;
+        self.release(end)?;
+        let mut size = LARGE / 2;
+        while size >= SMALLEST {
+            let taken = self.call::<u32, u32>("malloc", size)?;
+            if taken >= end {
+                self.release(taken)?;
+                size -= (size / 8).max(8);
+            }
+        }
+        // The engine has its own pools for what is small, one for each of these sizes with their headers.
+        let (header, context) = (8, self.context());
+        let sizes = (16..128).step_by(8).chain((128..256).step_by(16)).chain((256..=512).step_by(32));
+        for size in sizes {
+            while self.call::<_, u32>("js_malloc", (context, size - header))? < end {}
+        }
+        Ok(())
     }
 
     pub(super) fn property(&mut self, object: Value, name: &str) -> Result<Value> {

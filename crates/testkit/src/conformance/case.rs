@@ -1,7 +1,7 @@
 //! One row of the table: what a program is given, and everything that must come back.
 
 use super::Subject;
-use super::command::{Answer, Belljar, answer};
+use super::command::{Answer, answer};
 use super::report::{Dropped, GuestError, OutputFile, Report};
 
 /// The languages that the table is written in.
@@ -160,7 +160,7 @@ pub const fn c(code: &'static str) -> Program {
 impl Program {
     /// Runs it with `given` and returns what `belljar` said.
     pub fn answer(&self, subject: &Subject, given: &Given) -> Answer {
-        let belljar = Belljar::new(subject.belljar);
+        let belljar = subject.command_line();
         let code = match self.code {
             Code::Text(code) => code.to_owned(),
             Code::Made(make) => make(),

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::arena::{self, SEARCH_PATH};
+use crate::runtimes::CACHE;
 
 /// No run of the suite takes longer, also where other tests use the machine. One that does hangs, and is a failure.
 const DEADLINE: Duration = Duration::from_mins(2);
@@ -23,13 +24,21 @@ pub const SECRET: (&str, &str) = ("BELLJAR_TEST_SECRET", "SUPERSECRET-5f2d9c");
 pub struct Belljar {
     program: &'static str,
     directory: TempDir,
+    cache: Option<&'static Path>,
 }
 
 impl Belljar {
     /// Nothing of the tests' own environment reaches it, so no configuration of whoever runs them does.
     pub fn new(program: &'static str) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        Self { program, directory }
+        Self { program, directory, cache: None }
+    }
+
+    /// With the WebAssembly runtimes of this folder. Without, it has none: its home is empty.
+    #[must_use]
+    pub fn with_runtimes(mut self, cache: &'static Path) -> Self {
+        self.cache = Some(cache);
+        self
     }
 
     /// Its working directory, home and temporary directory; removed with it.
@@ -56,6 +65,9 @@ impl Belljar {
             .env("TMPDIR", self.directory())
             .env(SECRET.0, SECRET.1)
             .current_dir(self.directory());
+        if let Some(cache) = self.cache {
+            command.env(CACHE, cache);
+        }
         command
     }
 

@@ -11,7 +11,7 @@ use sandbox::Language;
 
 use super::Subject;
 use super::case::{Code, Ending, Error, NOTHING, Program, Text};
-use super::command::{Answer, Belljar, Conversation};
+use super::command::{Answer, Conversation};
 use super::report::{GuestError, Report};
 
 /// One language.
@@ -84,7 +84,7 @@ fn conversation(subject: &Subject, row: &Row) {
         Conversing::Program(code) => code,
         Conversing::Impossible | Conversing::Untried => return,
     };
-    let belljar = Belljar::new(subject.belljar);
+    let belljar = subject.command_line();
     belljar.write("program", code);
     let mut command = belljar.command(["run", "program", "--stdin", "-", "--language", row.language]);
     command.args(["--engine", subject.engine.name(), "--"]).args(ARGUMENTS);

@@ -5,7 +5,7 @@ use std::thread;
 
 use sandbox::Language;
 
-use super::Subject;
+use super::{Engine, Subject};
 use super::case::{Ending, Given, NOTHING, Program, Text, bash, c, javascript, python};
 use super::command::SECRET;
 use super::report::Report;
@@ -20,7 +20,7 @@ print('environment', sorted(name for name in os.environ if name.startswith('VISI
 for place in places:
     print(place, sorted(os.listdir(place)) if os.path.isdir(place) else 'absent')
 print('processes', len([name for name in os.listdir('/proc') if name.isdigit()]) if os.path.isdir('/proc/self') else '-')
-print('host name', socket.gethostname())
+print('host name', socket.gethostname() if hasattr(socket, 'gethostname') else '-')
 os.environ['VISITED'] = 'yes'
 for place in places:
     try:
@@ -74,15 +74,18 @@ pub fn parallel_runs_are_apart(subject: &Subject) {
 /// Many short runs on a machine that has not enough processors for them: the end of a run may be heard of before its last
 /// output is read, and must not be taken for all of it. What is lost once in a hundred runs is lost here.
 pub fn output_is_whole_under_load(subject: &Subject) {
-    const PROGRAM: Program = bash("echo out; echo err >&2");
-    if !subject.serves("bash") {
+    let program = match subject.engine {
+        Engine::Native => bash("echo out; echo err >&2"),
+        Engine::Wasm => javascript("console.log('out'); console.error('err')"),
+    };
+    if !subject.serves(program.language) {
         return;
     }
     let callers: [_; 8] = std::array::from_fn(|_| {
         let subject = *subject;
         thread::spawn(move || {
             for _ in 0..50 {
-                let report = PROGRAM.report(&subject, &NOTHING);
+                let report = program.report(&subject, &NOTHING);
                 assert_eq!((&*report.stdout, &*report.stderr), ("out\n", "err\n"));
                 assert!(!report.runtime.version.is_empty(), "its answer is read from the output of a run too");
             }
@@ -107,14 +110,17 @@ pub fn base_environment(subject: &Subject) {
     for program in PROGRAMS.iter().filter(|program| subject.serves(program.language)) {
         let report = program.report(subject, &NOTHING);
         let language = Language::find(program.language).expect("a language of the table");
-        let toolchain = language.toolchains.iter().find(|toolchain| toolchain.program == report.runtime.tool);
-        let toolchain = toolchain.unwrap_or_else(|| panic!("an unknown tool: {:?}", report.runtime));
-        let own = OWN.iter().filter(|(id, _)| *id == language.id).flat_map(|(_, names)| names.iter());
-        let expected: BTreeSet<&str> = ["PATH", "HOME", "TMPDIR", "LANG"]
-            .into_iter()
-            .chain(toolchain.env.iter().map(|(name, _)| *name))
-            .chain(own.copied())
-            .collect();
+        let mut expected = BTreeSet::from(["PATH", "HOME", "TMPDIR", "LANG"]);
+        match subject.engine {
+            Engine::Native => {
+                let toolchain = language.toolchains.iter().find(|toolchain| toolchain.program == report.runtime.tool);
+                let toolchain = toolchain.unwrap_or_else(|| panic!("an unknown tool: {:?}", report.runtime));
+                let own = OWN.iter().filter(|(id, _)| *id == language.id).flat_map(|(_, names)| names.iter());
+                expected.extend(toolchain.env.iter().map(|(name, _)| *name).chain(own.copied()));
+            }
+            // There is no tool that would want to be told anything.
+            Engine::Wasm => {}
+        }
         assert_eq!(report.stdout.lines().collect::<BTreeSet<_>>(), expected, "{}", language.id);
         assert!(!report.stdout.contains(SECRET.0), "{}", report.stdout);
     }
@@ -135,8 +141,12 @@ pub fn usage(subject: &Subject) {
     assert!(usage.wall_ms >= 600.0 && usage.wall_ms < 30_000.0, "{usage:?}");
     assert!(usage.cpu_ms >= 290.0 && usage.cpu_ms < usage.wall_ms, "{usage:?}");
     assert!((96 * MIB..256 * MIB).contains(&usage.peak_memory_bytes), "{usage:?}");
-    assert!(["cgroup", "rusage", "procfs"].contains(&&*usage.cpu_source), "{usage:?}");
-    assert!(["cgroup", "rusage", "procfs"].contains(&&*usage.memory_source), "{usage:?}");
+    let (cpu_sources, memory_sources): (&[&str], &[&str]) = match subject.engine {
+        Engine::Native => (&["cgroup", "rusage", "procfs"], &["cgroup", "rusage", "procfs"]),
+        Engine::Wasm => (&["thread"], &["linear"]),
+    };
+    assert!(cpu_sources.contains(&&*usage.cpu_source), "{usage:?}");
+    assert!(memory_sources.contains(&&*usage.memory_source), "{usage:?}");
 
     let idle = python("pass").report(subject, &NOTHING);
     assert!(idle.usage.cpu_ms > 0.0 && idle.usage.cpu_ms < 290.0, "{:?}", idle.usage);
@@ -185,6 +195,13 @@ pub fn memory_limit(subject: &Subject) {
         let report = Report::read(&answer);
         match &*report.isolation.memory {
             "cgroup-v1" | "cgroup-v2" | "watchdog" => Ending::Limit("memory").check(&report, &answer),
+            "wasm" if subject.engine == Engine::Wasm => {
+                Ending::Limit("memory").check(&report, &answer);
+                // It is the program's own error that ends it, as the memory is not granted in the first place.
+                let kind = report.error.as_ref().map(|error| &*error.kind);
+                let own = if program.language == "python" { "MemoryError" } else { "RangeError" };
+                assert_eq!(kind, Some(own), "{report:#?}");
+            }
             // Nobody counts the pages of all processes together there: the kernel refuses each process what is too much.
             "rlimit" => assert!(report.status == "completed" && report.exit_code != Some(0), "{report:#?}"),
             other => panic!("who holds memory: {other}"),
@@ -213,10 +230,20 @@ pub fn shape_of_the_result(subject: &Subject) {
     if !subject.serves("python") {
         return;
     }
+    let leaves_no_file = match subject.engine {
+        Engine::Native => python("import os\nos.mkfifo('pipe')"),
+        Engine::Wasm => python("import os\nos.symlink('main.py', 'link')"),
+    };
+    // Nothing is what a statement gives; the value of an expression that comes last is WebAssembly's to tell.
+    let value: &[&str] = match subject.engine {
+        Engine::Native => &[],
+        Engine::Wasm => &["result"],
+    };
     for (program, options, more) in [
         (python("pass"), &[][..], &[][..]),
+        (python("6 * 7"), &[], value),
         (python("1/0"), &[], &["error"]),
-        (python("import os\nos.mkfifo('pipe')"), &[], &["skipped_files"]),
+        (leaves_no_file, &[], &["skipped_files"]),
         (python("while True: pass"), &["--timeout", "300ms"], &[]),
     ] {
         let answer = program.answer(subject, &Given { options, ..NOTHING });
@@ -240,10 +267,14 @@ pub fn runtime_and_isolation(subject: &Subject) {
     let report = ASK.report(subject, &NOTHING);
     Text::Is("python").check("language", &report.runtime.language);
     assert_eq!(report.stdout, format!("{}\n", report.runtime.version));
-    let doctor = subject.doctor();
-    assert_eq!(report.isolation.level, doctor.level);
-    assert!(["full", "full-noproc"].contains(&&*report.isolation.level), "{:?}", report.isolation);
-    let holders = ["cgroup-v1", "cgroup-v2", "rlimit", "watchdog"];
+    let (levels, holders): (&[&str], &[&str]) = match subject.engine {
+        Engine::Native => {
+            assert_eq!(report.isolation.level, subject.doctor().level);
+            (&["full", "full-noproc"], &["cgroup-v1", "cgroup-v2", "rlimit", "watchdog"])
+        }
+        Engine::Wasm => (&["wasm+jail"], &["wasm"]),
+    };
+    assert!(levels.contains(&&*report.isolation.level), "{:?}", report.isolation);
     assert!(holders.contains(&&*report.isolation.memory), "{:?}", report.isolation);
     assert!(holders.contains(&&*report.isolation.processes), "{:?}", report.isolation);
 }

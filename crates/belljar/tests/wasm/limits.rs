@@ -1,0 +1,218 @@
+//! What a run may use: deadlines that hold for whatever a guest does, memory, output, and recursion that ends in an error.
+
+use testkit::conformance::command::{Answer, answer};
+
+use crate::{Run, WASM};
+
+const DEADLINE_MS: f64 = 500.0;
+/// What a busy machine may add. A run that is a second late is no longer answered for: its worker is ended and `belljar` says so.
+const SLACK_MS: f64 = 1500.0;
+
+#[track_caller]
+fn times_out(language: &str, code: &str) {
+    let ran = Run::wasm(language, code).options(&["--timeout", "500ms"]).ran();
+    let seen = (ran.code, ran.text("status"), ran.text("engine"));
+    assert_eq!(seen, (Some(124), "timed_out", "wasm"), "{language}: {code}: {:#}", ran.result);
+    let wall = ran.result["usage"]["wall_ms"].as_f64().expect("a number");
+    assert!((DEADLINE_MS..DEADLINE_MS + SLACK_MS).contains(&wall), "{language}: {code}: {wall} ms");
+}
+
+/// W5, W6, W15: guest code, host calls that wait, and endless jobs.
+#[test]
+fn nothing_in_python_outlasts_its_deadline() {
+    if WASM.serves("python") {
+        for code in [
+            "while True: pass",
+            "7 ** 9000000",
+            "sum(range(10 ** 12))",
+            "import re\nre.match('(a+)+$', 'a' * 60 + 'b')",
+            "import time\ntime.sleep(600)",
+            "import time\nwhile True:\n    try: time.sleep(600)\n    except BaseException: pass",
+            "import select\nselect.select([], [], [], 600)",
+            "import asyncio\nawait asyncio.sleep(600)",
+            "import asyncio\nasync def spin():\n    while True: await asyncio.sleep(0)\nasyncio.run(spin())",
+            "import threading\nthreading.Event().wait(600)",
+            "import os\nwhile True: os.urandom(1 << 20)",
+            "import sqlite3\nsqlite3.connect(':memory:').execute(\
+             'with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n').fetchall()",
+            "import atexit, time\natexit.register(time.sleep, 600)",
+            "class Late:\n    def __repr__(self):\n        while True: pass\nLate()",
+        ] {
+            times_out("python", code);
+        }
+    }
+}
+
+#[test]
+fn nothing_in_javascript_outlasts_its_deadline() {
+    if WASM.serves("javascript") {
+        for code in [
+            "for (;;) {}",
+            "(function chain() { Promise.resolve().then(chain); })()",
+            "(function chain() { process.nextTick(chain); })()",
+            "setInterval(() => {}, 10)",
+            "setTimeout(() => {}, 600000)",
+            "await new Promise((done) => setTimeout(done, 600000))",
+            "/(a+)+$/.test('a'.repeat(60) + 'b')",
+            "for (;;) crypto.getRandomValues(new Uint8Array(65536))",
+            "7n ** 90000000n",
+            "process.on('exit', () => { for (;;); })",
+            "({ toJSON() { for (;;); } })",
+        ] {
+            times_out("javascript", code);
+        }
+    }
+}
+
+/// W7: memory that is not granted is the program's own error.
+#[test]
+fn memory() {
+    if !WASM.serves("python") {
+        return;
+    }
+    let options = &["--memory", "64MiB"];
+    for (language, code, kind) in [
+        ("python", "held = bytearray(200 << 20)", "MemoryError"),
+        ("python", "held = []\nwhile True: held.append(bytearray(1 << 20))", "MemoryError"),
+        ("python", "held = 'x'\nwhile True: held += held", "MemoryError"),
+        ("python", "class Node: pass\nheld = None\nwhile True:\n    node = Node(); node.next = held; held = node", "MemoryError"),
+        ("javascript", "const held = []; for (;;) held.push(new Uint8Array(1 << 20))", "RangeError"),
+        ("javascript", "const held = []; for (;;) held.push({})", "RangeError"),
+    ] {
+        let ran = Run::wasm(language, code).options(options).ran();
+        let seen = (ran.code, ran.text("status"), ran.text("limit"), ran.result["error"]["kind"].as_str());
+        assert_eq!(seen, (Some(137), "limit_exceeded", "memory", Some(kind)), "{code}: {:#}", ran.result);
+    }
+    // One that it catches is none.
+    let caught = "try:\n    bytearray(200 << 20)\nexcept MemoryError:\n    print('caught')";
+    Run::wasm("python", caught).options(options).ran().printed("caught\n");
+    let caught = "try { new Uint8Array(200 << 20) } catch (error) { console.log('caught') }";
+    Run::wasm("javascript", caught).options(options).ran().printed("caught\n");
+}
+
+/// W22: the limit is what a program may have beyond its interpreter.
+#[test]
+fn the_smallest_memory_limit_is_enough_to_start() {
+    if WASM.serves("python") {
+        let options = &["--memory", "16MiB"];
+        Run::wasm("python", "print(len(bytearray(8 << 20)))").options(options).ran().printed("8388608\n");
+        Run::wasm("python", "import numpy\nprint(numpy.ones(1 << 20).sum())").options(options).ran().printed("1048576.0\n");
+        Run::wasm("javascript", "console.log(new Uint8Array(8 << 20).length)").options(options).ran().printed("8388608\n");
+        Run::wasm("typescript", "const n: number = 1; console.log(n)").options(options).ran().printed("1\n");
+    }
+}
+
+/// W8: 50 MB, of which a megabyte is kept, from both ends.
+#[test]
+fn output_keeps_its_head_and_tail() {
+    if !WASM.serves("python") {
+        return;
+    }
+    let python = "import sys\nprint('head')\nfor _ in range(50): sys.stdout.write('x' * 999_999 + '\\n')\nprint('tail')";
+    let javascript = "console.log('head');\nfor (let i = 0; i < 50; i++) process.stdout.write('x'.repeat(999_999) + '\\n');\n\
+                      console.log('tail')";
+    for (language, code) in [("python", python), ("javascript", javascript)] {
+        let ran = Run::wasm(language, code).ran().exited(0);
+        let (stdout, dropped) = (ran.text("stdout"), ran.result["dropped"]["stdout"].as_u64().expect("a number"));
+        let note = format!("\n[… {dropped} bytes dropped …]\n");
+        assert!(stdout.starts_with("head\nxxx") && stdout.ends_with("xxx\ntail\n"), "{language}");
+        assert_eq!(stdout.matches(&note).count(), 1, "{language}");
+        assert_eq!((stdout.len() - note.len()) as u64 + dropped, 50_000_010, "{language}: every byte is kept or counted");
+        assert_eq!(stdout.len() - note.len(), 1 << 20, "{language}");
+    }
+}
+
+/// Without `--json` all of it comes through, once and in order.
+#[test]
+fn output_that_is_passed_on_is_whole() {
+    if !WASM.serves("javascript") {
+        return;
+    }
+    let code = "for (let i = 0; i < 200_000; i++) { console.log(`line ${i}`); if (i % 1000 === 0) console.error(i); }";
+    let expected = Answer::new(
+        0,
+        (0..200_000).map(|number| format!("line {number}\n")).collect::<String>(),
+        (0..200_000).step_by(1000).map(|number| format!("{number}\n")).collect::<String>(),
+    );
+    for engine in ["wasm", "auto"] {
+        let answer = answer(WASM.command_line().command(["run", "-l", "js", "-c", code, "--engine", engine]), b"");
+        assert!(answer == expected, "{engine}: {} bytes of {}", answer.stdout.len(), expected.stdout.len());
+    }
+}
+
+/// W13: recursion as deep as it gets, in the language and in the C code of its interpreter.
+#[test]
+fn recursion_is_an_error() {
+    if !WASM.serves("python") {
+        return;
+    }
+    for (code, kind) in [
+        ("def deeper(n): return deeper(n + 1)\ndeeper(0)", "RecursionError"),
+        ("class Deeper:\n    def __getattr__(self, name): return getattr(self, name + 'x')\nDeeper().x", "RecursionError"),
+        ("class Deeper:\n    def __repr__(self): return repr(self)\nrepr(Deeper())", "RecursionError"),
+        ("held = []\nfor _ in range(100_000): held = [held]\nrepr(held)", "RecursionError"),
+        ("import json\njson.loads('[' * 100_000)", "RecursionError"),
+        ("import functools\nf = lambda: 0\nfor _ in range(100_000): f = functools.partial(f)\nf()", "RecursionError"),
+        ("import ast\nast.literal_eval('-' * 100_000 + '1')", "MemoryError"),
+        ("eval('(' * 100_000 + ')' * 100_000)", "SyntaxError"),
+    ] {
+        let ran = Run::wasm("python", code).ran().exited(1);
+        let seen = ran.result["error"]["kind"].as_str();
+        let recursion = ["RecursionError", kind];
+        assert!(seen.is_some_and(|seen| recursion.contains(&seen)), "{code}: {:#}", ran.result["error"]);
+    }
+    for code in [
+        "function deeper() { return deeper() + 1; }\ndeeper()",
+        "const deeper = { get x() { return this.x; } };\ndeeper.x",
+        "class Deeper { toString() { return `${this}`; } }\n`${new Deeper()}`",
+        "let held = []; for (let i = 0; i < 100_000; i++) held = [held];\nJSON.stringify(held)",
+        "let held = []; for (let i = 0; i < 100_000; i++) held = [held];\nheld.flat(Infinity)",
+        "const deeper = new Proxy({}, { get: (target, name, self) => self[name] });\ndeeper.x",
+    ] {
+        let ran = Run::wasm("javascript", code).ran().exited(1);
+        let kind = ran.result["error"]["kind"].as_str();
+        assert!(kind == Some("RangeError") || kind == Some("InternalError"), "{code}: {:#}", ran.result["error"]);
+    }
+    let parse = "JSON.parse('['.repeat(1_000_000))";
+    Run::wasm("javascript", parse).ran().exited(1);
+    // Deep, and still all right.
+    let deep = "import sys\nsys.setrecursionlimit(3000)\ndef depth(n): return 0 if n == 0 else 1 + depth(n - 1)\nprint(depth(2500))";
+    Run::wasm("python", deep).ran().printed("2500\n");
+    let deep = "function depth(n) { return n === 0 ? 0 : 1 + depth(n - 1); }\nconsole.log(depth(5000))";
+    Run::wasm("javascript", deep).ran().printed("5000\n");
+}
+
+/// Without a limit of its own in the way, it is the stack that ends: of WebAssembly, never of the worker.
+#[test]
+fn recursion_without_a_limit_is_the_end_of_the_run_alone() {
+    if !WASM.serves("python") {
+        return;
+    }
+    for code in [
+        "import sys\nsys.setrecursionlimit(2 ** 31 - 1)\ndef deeper(n): return deeper(n + 1)\ndeeper(0)",
+        "import sys\nsys.setrecursionlimit(2 ** 31 - 1)\nclass Deeper:\n    def __repr__(self): return repr(self)\nrepr(Deeper())",
+        "import sys\nsys.setrecursionlimit(2 ** 31 - 1)\nsorted([1, 2], key=lambda x: sorted([1], key=globals()['f']))\n",
+    ] {
+        let ran = Run::wasm("python", code).options(&["--timeout", "20s"]).ran();
+        let seen = (ran.text("status"), ran.result["signal"].as_str(), ran.result["limit"].as_str());
+        let ways = [
+            ("completed", None, None),
+            ("crashed", Some("SIGSEGV"), None),
+            ("crashed", Some("SIGABRT"), None),
+            ("limit_exceeded", None, Some("memory")),
+        ];
+        assert!(ways.contains(&seen), "{code}: {:#}", ran.result);
+    }
+}
+
+/// A trap is a crash, with the signal that a native program would die of.
+#[test]
+fn a_trap_is_a_crash() {
+    if !WASM.serves("python") {
+        return;
+    }
+    let ran = Run::wasm("python", "print('before')\nimport os\nos.abort()").ran();
+    let seen = (ran.code, ran.text("status"), ran.text("signal"), ran.text("stdout"));
+    assert_eq!(seen, (Some(137), "crashed", "SIGABRT", "before\n"), "{:#}", ran.result);
+    assert_eq!(ran.result["error"]["kind"], "Trap");
+}

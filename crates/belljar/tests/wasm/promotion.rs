@@ -1,0 +1,170 @@
+//! `auto`: a run that WebAssembly cannot finish is run again natively, one that takes long is run natively too, and the caller sees one.
+
+use testkit::conformance::command::{Answer, answer};
+
+use crate::{NATIVE, Ran, Run, WASM};
+
+/// Also given where the machine is so busy that the wasm run was not over within a second.
+const HEDGED: &str = "it was still computing after 1 s";
+
+/// What WebAssembly cannot do: language, code, what it prints natively, and the reason for the promotion.
+const BEYOND: &[(&str, &str, &str, &str)] = &[
+    (
+        "python",
+        "import threading\nprint('start')\nthread = threading.Thread(target=print, args=['in it'])\nthread.start()\nthread.join()",
+        "start\nin it\n",
+        "WebAssembly cannot start threads",
+    ),
+    (
+        "python",
+        "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(2) as pool:\n    print(list(pool.map(abs, [1, -2])))",
+        "[1, 2]\n",
+        "WebAssembly cannot start threads",
+    ),
+    (
+        "python",
+        "import subprocess\nprint(subprocess.run(['echo', 'hi'], capture_output=True, text=True).stdout)",
+        "hi\n\n",
+        "WebAssembly cannot start processes",
+    ),
+    ("python", "import os\nprint('once')\nos.waitpid(os.fork() or os._exit(0), 0)", "once\n", "`os.fork` is not in WebAssembly"),
+    (
+        "python",
+        "import socket\nlistener = socket.socket()\nlistener.bind(('127.0.0.1', 0))\nprint(listener.getsockname()[0])",
+        "127.0.0.1\n",
+        "WebAssembly has no network",
+    ),
+    ("python", "import ctypes\nprint(ctypes.sizeof(ctypes.c_int))", "4\n", "`ctypes` is not in the WebAssembly Python"),
+    ("python", "import mmap\nprint(len(mmap.mmap(-1, 4096)))", "4096\n", "`mmap` is not in the WebAssembly Python"),
+    (
+        "javascript",
+        "console.log('start');\nconsole.log(typeof require('http').createServer)",
+        "start\nfunction\n",
+        "`http` is not in the WebAssembly JavaScript",
+    ),
+    (
+        "javascript",
+        "console.log(require('child_process').execSync('echo hi').toString())",
+        "hi\n\n",
+        "`child_process` is not in the WebAssembly JavaScript",
+    ),
+    ("javascript", "fetch.name; console.log(typeof fetch)", "function\n", "`fetch` is not in the WebAssembly JavaScript"),
+];
+
+fn serves_both() -> bool {
+    ["python", "javascript"].iter().all(|language| WASM.serves(language) && NATIVE.serves(language))
+}
+
+#[track_caller]
+fn assert_promoted(ran: &Ran, reason: &str) {
+    let promoted = &ran.result["promoted"];
+    assert_eq!((ran.text("engine"), promoted["from"].as_str()), ("native", Some("wasm")), "{:#}", ran.result);
+    let seen = promoted["reason"].as_str().expect("a reason");
+    assert!([reason, HEDGED].contains(&seen), "promoted because {seen}, and not because {reason}");
+}
+
+/// W16.
+#[test]
+fn what_webassembly_cannot_do_is_done_natively_and_shown_once() {
+    if serves_both() {
+        for (language, code, stdout, reason) in BEYOND {
+            assert_promoted(&Run::auto(language, code).ran().printed(stdout), reason);
+        }
+        // And as it is passed on.
+        let (language, code, stdout, _) = BEYOND[0];
+        let answer = answer(WASM.command_line().command(["run", "-l", language, "-c", code]), b"");
+        assert_eq!(answer, Answer::new(0, stdout, ""));
+    }
+}
+
+#[test]
+fn with_engine_wasm_the_error_stands_and_says_what_to_do() {
+    if WASM.serves("python") {
+        for (language, code, _, reason) in BEYOND {
+            let ran = Run::wasm(language, code).ran().exited(1);
+            assert_eq!((ran.text("engine"), ran.result.get("promoted")), ("wasm", None), "{:#}", ran.result);
+            let hint = ran.result["error"]["hint"].as_str();
+            assert_eq!(hint, Some(&*format!("{reason}; run it with engine `native`")), "{code}");
+        }
+    }
+}
+
+/// A package that is nowhere is looked for where there may be more of them; what the host says then is the answer.
+#[test]
+fn a_missing_package_is_looked_for_on_the_host() {
+    if serves_both() {
+        for (language, code, reason) in [
+            ("python", "import pandas", "`pandas` is not in the WebAssembly Python"),
+            ("python", "import no_such_package", "`no_such_package` is not in the WebAssembly Python"),
+            ("javascript", "require('lodash')", "`lodash` is not in the WebAssembly JavaScript"),
+            ("javascript", "import 'no-such-package'", "`no-such-package` is not in the WebAssembly JavaScript"),
+        ] {
+            assert_promoted(&Run::auto(language, code).ran(), reason);
+        }
+    }
+}
+
+/// A program's own mistakes are no reason to run it twice, and neither is a missing thing that it can do without.
+#[test]
+fn what_is_no_fault_of_webassembly_stays() {
+    if WASM.serves("python") {
+        let stays = |ran: Ran| assert!(ran.text("engine") == "wasm" || ran.result["promoted"]["reason"] == HEDGED, "{ran:?}");
+        for (language, code) in [
+            ("python", "1 / 0"),
+            ("python", "import os\nos.no_such_name"),
+            ("python", "open('missing')"),
+            ("python", "import sys\nsys.exit(2)"),
+            ("javascript", "noSuchName"),
+            ("javascript", "throw new Error('http')"),
+            ("javascript", "require('./missing.js')"),
+            ("javascript", "process.exit(2)"),
+        ] {
+            stays(Run::auto(language, code).ran());
+        }
+        let optional = "try:\n    import ctypes\nexcept ImportError:\n    ctypes = None\nprint('without')";
+        let ran = Run::auto("python", optional).ran().printed("without\n");
+        stays(ran);
+        let optional = "let http; try { http = require('http'); } catch {} console.log('without')";
+        stays(Run::auto("javascript", optional).ran().printed("without\n"));
+    }
+}
+
+/// Some seconds of work for Node.js, and twenty times that for an interpreter.
+const LONG_WORK: &str = "let x = 0;\nfor (let i = 0; i < 600_000_000; i++) x = (x * 31 + i) | 0;\nconsole.log(x)";
+
+#[test]
+fn long_work_is_done_by_the_faster_engine() {
+    if !serves_both() {
+        return;
+    }
+    let native = Run::native("javascript", LONG_WORK).ran().exited(0);
+    let auto = Run::auto("javascript", LONG_WORK).options(&["--timeout", "2m"]).ran();
+    let auto = auto.printed(native.text("stdout"));
+    assert_promoted(&auto, HEDGED);
+    // And `wasm` is meant literally.
+    let ran = Run::wasm("javascript", LONG_WORK).options(&["--timeout", "2s"]).ran();
+    let seen = (ran.text("status"), ran.text("engine"), ran.result.get("promoted"));
+    assert_eq!(seen, ("timed_out", "wasm", None), "{:#}", ran.result);
+}
+
+/// Both have the same deadline, whichever is shown.
+#[test]
+fn a_hedged_run_keeps_its_deadline() {
+    if serves_both() {
+        for (language, code) in [("python", "print('start')\nwhile True: pass"), ("javascript", "console.log('start'); for (;;);")] {
+            let ran = Run::auto(language, code).options(&["--timeout", "2s"]).ran();
+            assert_eq!((ran.code, ran.text("status"), ran.text("stdout")), (Some(124), "timed_out", "start\n"), "{ran:?}");
+        }
+    }
+}
+
+/// A run that sleeps is not slower natively, and one that ends first in WebAssembly wins. Either way its output is there once.
+#[test]
+fn output_of_a_hedged_run_is_shown_once() {
+    if serves_both() {
+        let code = "import time\nfor n in range(4):\n    print(n)\n    time.sleep(0.5)\nprint('end')";
+        Run::auto("python", code).ran().printed("0\n1\n2\n3\nend\n");
+        let answer = answer(WASM.command_line().command(["run", "-l", "python", "-c", code]), b"");
+        assert_eq!(answer, Answer::new(0, "0\n1\n2\n3\nend\n", ""));
+    }
+}
