@@ -2,6 +2,7 @@
 
 import { isDeepEqual, isDeepStrictEqual } from './equal.js';
 import { inspect } from './inspect.js';
+import { notAFunction } from './node_error.js';
 import { sourceLine } from './places.js';
 import { placeOf } from './stacks.js';
 import { fill } from './unsupported.js';
@@ -90,9 +91,11 @@ export class AssertionError extends Error {
   }
 }
 
-function fail(actual, expected, message, operator, stackStartFn) {
+function fail(actual, expected, message, operator, stackStartFn, generated) {
   if (message instanceof Error) throw message;
-  throw new AssertionError({ actual, expected, message, operator, stackStartFn });
+  const error = new AssertionError({ actual, expected, message: message ?? generated, operator, stackStartFn });
+  if (message === undefined) error.generatedMessage = true;
+  throw error;
 }
 
 export function assert(...args) {
@@ -142,11 +145,7 @@ function matches(error, expected, message, self, operator) {
 const NOTHING = Symbol('nothing');
 
 function thrownBy(callback) {
-  if (typeof callback !== 'function') {
-    const error = new TypeError(`The "fn" argument must be of type function. Received ${inspect(callback)}`);
-    error.code = 'ERR_INVALID_ARG_TYPE';
-    throw error;
-  }
+  if (typeof callback !== 'function') throw notAFunction('fn', callback);
   try {
     callback();
   } catch (error) {
@@ -229,10 +228,10 @@ const loose = {
     if (value !== null && value !== undefined) fail(value, null, `ifError got unwanted exception: ${value?.message ?? inspect(value)}`, 'ifError', loose.ifError);
   },
   match(text, pattern, message) {
-    if (typeof text !== 'string' || !pattern.test(text)) fail(text, pattern, message ?? `The input did not match the regular expression ${inspect(pattern)}. Input:\n\n${inspect(text)}\n`, 'match', loose.match);
+    if (typeof text !== 'string' || !pattern.test(text)) fail(text, pattern, message, 'match', loose.match, `The input did not match the regular expression ${inspect(pattern)}. Input:\n\n${inspect(text)}\n`);
   },
   doesNotMatch(text, pattern, message) {
-    if (typeof text === 'string' && pattern.test(text)) fail(text, pattern, message ?? `The input was expected to not match the regular expression ${inspect(pattern)}. Input:\n\n${inspect(text)}\n`, 'doesNotMatch', loose.doesNotMatch);
+    if (typeof text === 'string' && pattern.test(text)) fail(text, pattern, message, 'doesNotMatch', loose.doesNotMatch, `The input was expected to not match the regular expression ${inspect(pattern)}. Input:\n\n${inspect(text)}\n`);
   },
 };
 

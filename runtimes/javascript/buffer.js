@@ -3,24 +3,12 @@
 import * as host from './host.js';
 import { bytesOf, latin1Text, utf16Text } from './encoding.js';
 import { custom, inspect } from './inspect.js';
+import { codeError, invalidType, outOfRange } from './node_error.js';
 import { fill } from './unsupported.js';
 
 class FastBuffer extends Uint8Array {}
 
 const MAX_LENGTH = 2 ** 31 - 1;
-
-function invalidType(name, expected, value) {
-  const received = value === null || value === undefined ? `${value}` : typeof value === 'object' ? `an instance of ${value.constructor?.name}` : `type ${typeof value} (${inspect(value)})`;
-  const error = new TypeError(`The ${name} must be ${expected}. Received ${received}`);
-  error.code = 'ERR_INVALID_ARG_TYPE';
-  return error;
-}
-
-function outOfRange(name, range, value) {
-  const error = new RangeError(`The value of "${name}" is out of range. It must be ${range}. Received ${inspect(value, { numericSeparator: Math.abs(Number(value)) > 2 ** 32 })}`);
-  error.code = 'ERR_OUT_OF_RANGE';
-  return error;
-}
 
 const ENCODINGS = new Map(
   Object.entries({
@@ -43,9 +31,7 @@ function encodingOf(name) {
   if (name === undefined || name === null || name === '') return 'utf8';
   const encoding = findEncoding(name);
   if (encoding !== undefined) return encoding;
-  const error = new TypeError(`Unknown encoding: ${name}`);
-  error.code = 'ERR_UNKNOWN_ENCODING';
-  throw error;
+  throw codeError('ERR_UNKNOWN_ENCODING', `Unknown encoding: ${name}`, TypeError);
 }
 
 /** The bytes of a text, leniently: what is no hex or base64 ends or is skipped, as in Node. */
@@ -303,9 +289,7 @@ function search(buffer, value, offset, encoding, direction) {
 
 function swap(buffer, size) {
   if (buffer.length % size !== 0) {
-    const error = new RangeError(`Buffer size must be a multiple of ${size * 8}-bits`);
-    error.code = 'ERR_INVALID_BUFFER_SIZE';
-    throw error;
+    throw codeError('ERR_INVALID_BUFFER_SIZE', `Buffer size must be a multiple of ${size * 8}-bits`, RangeError);
   }
   for (let i = 0; i < buffer.length; i += size) buffer.subarray(i, i + size).reverse();
   return buffer;
@@ -316,9 +300,7 @@ function checkOffset(buffer, offset, size) {
   if (!Number.isInteger(offset)) throw outOfRange('offset', 'an integer', offset);
   if (offset >= 0 && offset + size <= buffer.length) return;
   if (buffer.length < size) {
-    const error = new RangeError('Attempt to access memory outside buffer bounds');
-    error.code = 'ERR_BUFFER_OUT_OF_BOUNDS';
-    throw error;
+    throw codeError('ERR_BUFFER_OUT_OF_BOUNDS', 'Attempt to access memory outside buffer bounds', RangeError);
   }
   throw outOfRange('offset', `>= 0 and <= ${buffer.length - size}`, offset);
 }

@@ -19,7 +19,8 @@ unpack() {
 
 main() {
   begin javascript 2
-  need npm npm tar tar
+  need tar tar
+  have "$PACKAGE.tgz" "$PACKAGE_SHA256" || need npm npm
   step "download the engine"
   npm_package "$PACKAGE.tgz" "$PACKAGE" "$PACKAGE_VERSION" "$PACKAGE_SHA256"
   step "check it"

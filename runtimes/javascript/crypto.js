@@ -3,45 +3,34 @@
 import { Buffer, asBuffer } from './buffer.js';
 import { bytesOf } from './encoding.js';
 import * as host from './host.js';
-import { inspect } from './inspect.js';
 import { later } from './loop.js';
+import { codeError, invalidType, outOfRange } from './node_error.js';
 import { Transform } from './stream.js';
 import { fill, unsupported } from './unsupported.js';
 
 const HASHES = { md5: 16, sha1: 20, sha224: 28, sha256: 32, sha384: 48, sha512: 64 };
 
 function algorithmOf(name, what) {
-  if (typeof name !== 'string') {
-    const error = new TypeError(`The "algorithm" argument must be of type string. Received ${inspect(name)}`);
-    error.code = 'ERR_INVALID_ARG_TYPE';
-    throw error;
-  }
+  if (typeof name !== 'string') throw invalidType('algorithm', 'of type string', name);
   const plain = name.toLowerCase().replace(/^rsa-/, '').replace(/^sha-(?=\d)/, 'sha');
   if (plain in HASHES) return plain;
   // Other hashes exist in Node, so this may not be a mistake.
   if (/^(sha512-\d+|sha3-\d+|shake\d+|blake2[bs]\d+|ripemd(160)?|rmd160|sm3|md4|md5-sha1|whirlpool)$/.test(plain)) {
     throw unsupported(`crypto ${what} ${name}`);
   }
-  const error = new Error(what === 'hash' ? 'Digest method not supported' : `Invalid digest: ${name}`);
-  if (what !== 'hash') error.code = 'ERR_CRYPTO_INVALID_DIGEST';
-  throw error;
+  if (what === 'hash') throw new Error('Digest method not supported');
+  throw codeError('ERR_CRYPTO_INVALID_DIGEST', `Invalid digest: ${name}`, TypeError);
 }
 
 function dataOf(data, encoding) {
   const bytes = typeof data === 'string' ? Buffer.from(data, encoding) : bytesOf(data);
   if (bytes !== undefined) return bytes;
-  const error = new TypeError(`The "data" argument must be of type string or an instance of Buffer, TypedArray, or DataView. Received ${inspect(data)}`);
-  error.code = 'ERR_INVALID_ARG_TYPE';
-  throw error;
+  throw invalidType('data', 'of type string or an instance of Buffer, TypedArray, or DataView', data);
 }
 
 const encoded = (bytes, encoding) => (encoding === undefined || encoding === 'buffer' ? asBuffer(bytes) : asBuffer(bytes).toString(encoding));
 
-function finalized() {
-  const error = new Error('Digest already called');
-  error.code = 'ERR_CRYPTO_HASH_FINALIZED';
-  return error;
-}
+const finalized = () => codeError('ERR_CRYPTO_HASH_FINALIZED', 'Digest already called');
 
 /** Keeps what it is given, and has it hashed at the end. */
 class Digest extends Transform {
@@ -140,11 +129,8 @@ const asynchronous =
   };
 
 function randomBytes(size, callback) {
-  if (typeof size !== 'number' || !(size >= 0 && size <= 2 ** 31 - 1)) {
-    const error = new RangeError(`The value of "size" is out of range. It must be >= 0 && <= 2147483647. Received ${inspect(size)}`);
-    error.code = 'ERR_OUT_OF_RANGE';
-    throw error;
-  }
+  if (typeof size !== 'number') throw invalidType('size', 'of type number', size);
+  if (!(size >= 0 && size <= 2 ** 31 - 1)) throw outOfRange('size', '>= 0 && <= 2147483647', size);
   const bytes = asBuffer(host.randomBytes(size));
   if (typeof callback !== 'function') return bytes;
   later(callback, null, bytes);
@@ -162,9 +148,7 @@ function randomInt(low, high, callback) {
   if (high === undefined || typeof high === 'function') [low, high, callback] = [0, low, high];
   const range = high - low;
   if (!Number.isSafeInteger(low) || !Number.isSafeInteger(high) || range <= 0 || range > 2 ** 48 - 1) {
-    const error = new RangeError(`The value of "max" is out of range. It must be greater than the value of "min" (${low}). Received ${inspect(high)}`);
-    error.code = 'ERR_OUT_OF_RANGE';
-    throw error;
+    throw outOfRange('max', `greater than the value of "min" (${low})`, high);
   }
   // Numbers above the last whole multiple of the range would favour the small ones.
   const limit = 2 ** 48 - (2 ** 48 % range);
@@ -198,9 +182,7 @@ function getRandomValues(target) {
 function timingSafeEqual(a, b) {
   const [first, second] = [bytesOf(a), bytesOf(b)];
   if (first.length !== second.length) {
-    const error = new RangeError('Input buffers must have the same byte length');
-    error.code = 'ERR_CRYPTO_TIMING_SAFE_EQUAL_LENGTH';
-    throw error;
+    throw codeError('ERR_CRYPTO_TIMING_SAFE_EQUAL_LENGTH', 'Input buffers must have the same byte length', RangeError);
   }
   let different = 0;
   for (let i = 0; i < first.length; i += 1) different |= first[i] ^ second[i];

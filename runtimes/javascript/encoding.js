@@ -1,6 +1,7 @@
 // `TextEncoder` and `TextDecoder`, and the encodings that `Buffer` shares with them.
 
 import * as host from './host.js';
+import { codeError, invalidType } from './node_error.js';
 import { unsupported } from './unsupported.js';
 
 /** The bytes of any buffer or view of one. */
@@ -76,9 +77,7 @@ export class TextDecoder {
       if (/^(utf-16be|iso-8859|windows-|shift|euc-|gb|big5|koi8|macintosh|x-)/i.test(`${label}`.trim())) {
         throw unsupported(`TextDecoder for ${label}`, RangeError);
       }
-      const error = new RangeError(`The "${label}" encoding is not supported`);
-      error.code = 'ERR_ENCODING_NOT_SUPPORTED';
-      throw error;
+      throw codeError('ERR_ENCODING_NOT_SUPPORTED', `The "${label}" encoding is not supported`, RangeError);
     }
     this.encoding = encoding;
     this.fatal = Boolean(fatal);
@@ -87,11 +86,7 @@ export class TextDecoder {
 
   decode(input, { stream = false } = {}) {
     let bytes = input === undefined ? new Uint8Array(0) : bytesOf(input);
-    if (bytes === undefined) {
-      const error = new TypeError('The "list" argument must be an instance of SharedArrayBuffer, ArrayBuffer or ArrayBufferView.');
-      error.code = 'ERR_INVALID_ARG_TYPE';
-      throw error;
-    }
+    if (bytes === undefined) throw invalidType('list', 'an instance of SharedArrayBuffer, ArrayBuffer or ArrayBufferView', input);
     if (this.#held.length > 0) {
       const joined = new Uint8Array(this.#held.length + bytes.length);
       joined.set(this.#held);
@@ -127,11 +122,8 @@ export class TextDecoder {
   }
 }
 
-function invalidData(encoding) {
-  const error = new TypeError(`The encoded data was not valid for encoding ${encoding}`);
-  error.code = 'ERR_ENCODING_INVALID_ENCODED_DATA';
-  return error;
-}
+const invalidData = (encoding) =>
+  codeError('ERR_ENCODING_INVALID_ENCODED_DATA', `The encoded data was not valid for encoding ${encoding}`, TypeError);
 
 for (const type of [TextEncoder, TextDecoder]) {
   Object.defineProperty(type.prototype, Symbol.toStringTag, { value: type.name, configurable: true });

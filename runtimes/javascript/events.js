@@ -1,7 +1,8 @@
 // `EventEmitter`, `EventTarget` and `AbortController`.
 
 import { inspect } from './inspect.js';
-import { setTimeout, notAFunction } from './loop.js';
+import { setTimeout } from './loop.js';
+import { codeError, invalidType, notAFunction } from './node_error.js';
 import { raise } from './uncaught.js';
 import { fill } from './unsupported.js';
 
@@ -109,8 +110,7 @@ for (const key of Object.keys(emitterMethods)) Object.defineProperty(EventEmitte
 
 function unhandled(error) {
   if (error instanceof Error) return error;
-  const wrapper = new Error(`Unhandled error. (${typeof error === 'string' ? `'${error}'` : inspect(error)})`);
-  wrapper.code = 'ERR_UNHANDLED_ERROR';
+  const wrapper = codeError('ERR_UNHANDLED_ERROR', `Unhandled error. (${typeof error === 'string' ? `'${error}'` : inspect(error)})`);
   wrapper.context = error;
   return wrapper;
 }
@@ -219,11 +219,7 @@ export class EventTarget {
     );
   }
   dispatchEvent(event) {
-    if (!(event instanceof Event)) {
-      const error = new TypeError('The "event" argument must be an instance of Event.');
-      error.code = 'ERR_INVALID_ARG_TYPE';
-      throw error;
-    }
+    if (!(event instanceof Event)) throw invalidType('event', 'an instance of Event', event);
     sendTo(event, this);
     for (const item of this.#listeners.get(event.type) ?? []) {
       if (item.once) this.removeEventListener(event.type, item.listener, item.capture);
@@ -248,11 +244,7 @@ export class AbortSignal extends EventTarget {
 
   constructor(key) {
     super();
-    if (key !== makeSignal) {
-      const error = new TypeError('Illegal constructor');
-      error.code = 'ERR_ILLEGAL_CONSTRUCTOR';
-      throw error;
-    }
+    if (key !== makeSignal) throw codeError('ERR_ILLEGAL_CONSTRUCTOR', 'Illegal constructor', TypeError);
   }
   get aborted() {
     return this.#aborted;

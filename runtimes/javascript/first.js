@@ -7,6 +7,7 @@ import './uncaught.js';
 import './proxies.js';
 import './width.js';
 import './inspect.js';
+import './node_error.js';
 import './loop.js';
 import './events.js';
 import './circumstances.js';

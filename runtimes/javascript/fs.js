@@ -5,7 +5,8 @@ import { bytesOf } from './encoding.js';
 import { abortError } from './events.js';
 import * as host from './host.js';
 import { inspect } from './inspect.js';
-import { later, notAFunction } from './loop.js';
+import { later } from './loop.js';
+import { codeError, invalidType, notAFunction } from './node_error.js';
 import * as paths from './path.js';
 import { Readable, Writable } from './stream.js';
 import { systemError } from './system_error.js';
@@ -33,14 +34,6 @@ const constants = {
   S_IFLNK: 0o120000,
 };
 
-function invalidType(name, expected, value) {
-  const error = new TypeError(
-    `The "${name}" argument must be ${expected}. Received ${value === null || value === undefined ? value : typeof value === 'object' ? `an instance of ${value.constructor?.name}` : `type ${typeof value} (${inspect(value)})`}`,
-  );
-  error.code = 'ERR_INVALID_ARG_TYPE';
-  return error;
-}
-
 /** A path as the caller wrote it. */
 function pathText(value, name = 'path') {
   let text = value;
@@ -48,9 +41,8 @@ function pathText(value, name = 'path') {
   else if (value instanceof Uint8Array) text = asBuffer(value).toString();
   if (typeof text !== 'string') throw invalidType(name, 'of type string or an instance of Buffer or URL', value);
   if (text.includes('\0')) {
-    const error = new TypeError(`The argument '${name}' must be a string, Uint8Array, or URL without null bytes. Received ${inspect(text)}`);
-    error.code = 'ERR_INVALID_ARG_VALUE';
-    throw error;
+    const message = `The argument '${name}' must be a string, Uint8Array, or URL without null bytes. Received ${inspect(text)}`;
+    throw codeError('ERR_INVALID_ARG_VALUE', message, TypeError);
   }
   return text;
 }
@@ -205,9 +197,7 @@ function openFlags(flags) {
   }
   const name = String(flags ?? 'r').replace('s', '');
   if (!/^(r|w|a)x?\+?$|^(w|a)\+?x$/.test(name)) {
-    const error = new TypeError(`The argument 'flags' is invalid. Received '${flags}'`);
-    error.code = 'ERR_INVALID_ARG_VALUE';
-    throw error;
+    throw codeError('ERR_INVALID_ARG_VALUE', `The argument 'flags' is invalid. Received '${flags}'`, TypeError);
   }
   const plus = name.includes('+');
   return {

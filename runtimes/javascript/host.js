@@ -23,6 +23,8 @@ export const REFUSED = 4;
 export const compile = (text, file, kind) => call(20, text, file, kind);
 export const prepare = (text, file) => call(21, text, file);
 export const sourceMap = (file, isMain) => call(22, file, isMain);
+/** Runs what promises have waiting, in the middle of something else. */
+export const runJobs = () => call(23);
 
 // What becomes of the run beside its output.
 export const reportJson = (text) => call(30, text);

@@ -273,10 +273,12 @@ function visibleKeys(value, showHidden) {
 
 /** The keys of an array that are not its elements. */
 function extraKeys(value, showHidden) {
-  // A list of as many keys as there are elements has, as a rule, no others.
   if (!showHidden && value.length < 1000) {
-    const count = Object.keys(value).length;
-    if (count === value.length && (count === 0 || Object.hasOwn(value, count - 1)) && Object.getOwnPropertySymbols(value).length === 0) return [];
+    // Elements come first: as many keys as there are elements, and the last of them an element's, are elements all.
+    const keys = Object.keys(value);
+    const last = keys.length - 1;
+    const isPlain = keys.length === value.length && (last === -1 || keys[last] === `${last}`);
+    if (isPlain && Object.getOwnPropertySymbols(value).length === 0) return [];
   }
   return visibleKeys(value, showHidden).filter((key) => typeof key === 'symbol' || !/^(0|[1-9]\d{0,9})$/.test(key));
 }

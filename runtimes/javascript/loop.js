@@ -2,6 +2,7 @@
 
 import { milliseconds } from './host.js';
 import { inspect } from './inspect.js';
+import { notAFunction } from './node_error.js';
 import { raise } from './uncaught.js';
 
 function attempt(callback, args) {
@@ -17,14 +18,6 @@ const ticks = [];
 export function nextTick(callback, ...args) {
   if (typeof callback !== 'function') throw notAFunction('callback', callback);
   ticks.push({ callback, args });
-}
-
-export function notAFunction(name, value) {
-  const error = new TypeError(
-    `The "${name}" argument must be of type function. Received ${value === undefined ? 'undefined' : inspect(value)}`,
-  );
-  error.code = 'ERR_INVALID_ARG_TYPE';
-  return error;
 }
 
 /** Runs everything that `process.nextTick` was given. True if there was anything. */

@@ -9,7 +9,7 @@ import { nextTick, runTicks, step } from './loop.js';
 import { loadImport, resolveImport, runMain } from './modules.js';
 import { setWorkingDirectory } from './path.js';
 import { setMainFile, sourceLine } from './places.js';
-import { installStacks, nameNatives, placeOf, refusal } from './stacks.js';
+import { installStacks, locateImport, nameNatives, placeOf, refusal } from './stacks.js';
 import { setHandler } from './uncaught.js';
 import { reasonOf } from './unsupported.js';
 import { installDeno } from './deno.js';
@@ -147,6 +147,8 @@ function isOutOfMemory(error) {
 /** Writes the error as Node does, and reports it. */
 function describe(error) {
   const isError = Error.isError(error) || error instanceof Error;
+  const module = isError ? /^The requested module '(.*)' does not provide an export/.exec(error.message)?.[1] : undefined;
+  if (module !== undefined) locateImport(error, mainFile, module);
   const place = isError ? placeOf(error) : undefined;
   let text = '';
   if (place !== undefined) {

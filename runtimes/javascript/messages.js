@@ -11,7 +11,7 @@ export function translate(error, sites) {
   for (const [pattern, words] of rules) {
     const match = typeof pattern === 'string' ? message === pattern && [message] : pattern.exec(message);
     if (!match) continue;
-    const text = typeof words === 'string' ? words : words(match, sites);
+    const text = typeof words === 'string' ? words : words(match, sites, error);
     if (text !== undefined) error.message = text;
     return;
   }
@@ -217,6 +217,19 @@ const RULES = new Map([
     ],
   ],
   [URIError.prototype, [[/./, 'URI malformed']]],
+  [
+    InternalError.prototype,
+    [
+      [
+        'string too long',
+        (match, sites, error) => {
+          // V8 has no such class.
+          Object.setPrototypeOf(error, RangeError.prototype);
+          return 'Invalid string length';
+        },
+      ],
+    ],
+  ],
   [
     SyntaxError.prototype,
     [

@@ -2,7 +2,7 @@
 
 import { builtins, builtinText, exportsOf, MISSING, setImported } from './builtins.js';
 import * as host from './host.js';
-import { inspect } from './inspect.js';
+import { codeError, invalidType } from './node_error.js';
 import path from './path.js';
 import { process } from './process.js';
 import { locateImport, refusal } from './stacks.js';
@@ -13,10 +13,6 @@ const withoutScheme = (name) => (name.startsWith('node:') ? name.slice(5) : name
 const isNodeModule = (name) => builtins.has(withoutScheme(name)) || MISSING.has(withoutScheme(name));
 /** These have their name only behind `node:`. */
 const SCHEME_ONLY = new Set(['sqlite', 'sea', 'test', 'test/reporters']);
-
-function codeError(code, message, Kind = Error) {
-  return Object.assign(new Kind(message), { code });
-}
 
 const kindOf = (file) => {
   const answer = host.stat(file, true);
@@ -85,13 +81,22 @@ function findPackage(name, from, conditions) {
   }
 }
 
+/** What a package calls `#name` within itself. */
+function findInternal(name, from, conditions) {
+  for (let directory = from; ; directory = path.dirname(directory)) {
+    const manifest = readManifest(directory);
+    if (manifest !== undefined) {
+      const target = exported(manifest.imports?.[name], conditions);
+      return target === undefined ? undefined : target.startsWith('.') ? path.join(directory, target) : find(target, directory, conditions);
+    }
+    if (directory === '/') return undefined;
+  }
+}
+
 /** The module that a name means to a file in `from`: `node:fs`, or an absolute path. Undefined when there is none. */
 function find(name, from, conditions) {
-  if (isNodeModule(name) && !(SCHEME_ONLY.has(name) && !name.startsWith('node:'))) {
-    const plain = withoutScheme(name);
-    if (builtins.has(plain)) return `node:${plain}`;
-    throw unsupported(name);
-  }
+  if (isNodeModule(name) && !(SCHEME_ONLY.has(name) && !name.startsWith('node:'))) return `node:${withoutScheme(name)}`;
+  if (name.startsWith('#')) return findInternal(name, from, conditions);
   if (name.startsWith('node:')) throw codeError('ERR_UNKNOWN_BUILTIN_MODULE', `No such built-in module: ${name}`);
   if (name.startsWith('file:')) return findFile(fileURLToPath(name));
   if (/^(https?|npm|jsr|data|bun):/.test(name)) throw unsupported(name);
@@ -119,7 +124,7 @@ class Module {
 }
 
 function resolveRequired(name, module) {
-  if (typeof name !== 'string') throw codeError('ERR_INVALID_ARG_TYPE', `The "id" argument must be of type string. Received ${inspect(name)}`, TypeError);
+  if (typeof name !== 'string') throw invalidType('id', 'of type string', name);
   if (name === '') throw codeError('ERR_INVALID_ARG_VALUE', "The argument 'id' must be a non-empty string. Received ''", TypeError);
   const found = find(name, module.path, ['node', 'require', 'default']);
   if (found !== undefined) return found;
@@ -131,8 +136,25 @@ function resolveRequired(name, module) {
   throw error;
 }
 
+const stubs = new Map();
+
+/** A module of Node's that is not here. Libraries load some that they never use: it is missing when something is wanted of it. */
+function stubOf(name) {
+  if (!stubs.has(name)) {
+    const get = (target, key) => {
+      if (typeof key === 'symbol' || key === '__esModule' || key === 'default' || key === 'then') return undefined;
+      throw unsupported(`${name}.${key}`);
+    };
+    stubs.set(name, new Proxy({}, { get }));
+  }
+  return stubs.get(name);
+}
+
 function load(file, parent) {
-  if (file.startsWith('node:')) return builtins.get(file.slice(5));
+  if (file.startsWith('node:')) {
+    const name = file.slice('node:'.length);
+    return builtins.get(name) ?? stubOf(name);
+  }
   const cached = cache[file];
   if (cached !== undefined) return cached.exports;
   const module = new Module(file, parent);
@@ -162,9 +184,25 @@ function execute(module) {
   }
   const prepared = prepare(text, module.filename);
   if (prepared[0] === 'm') {
-    throw codeError('ERR_REQUIRE_ESM', `require() of ES Module ${module.filename} from ${module.parent?.filename} not supported.\nInstead change the require of ${path.basename(module.filename)} to a dynamic import() which is available in all CommonJS modules.`);
+    module.exports = importNow(module.filename);
+    return;
   }
   runIn(module, host.compile(prepared.slice(1), module.filename, host.SCRIPT));
+}
+
+/** What an ES module exports, for `require`: it must not have to wait for anything. */
+function importNow(file) {
+  const promise = import(file);
+  host.runJobs();
+  const state = host.promiseState(promise);
+  if (state === 0) {
+    throw codeError('ERR_REQUIRE_ASYNC_MODULE', 'require() cannot be used on an ESM graph with top-level await. Use import() instead.');
+  }
+  const result = host.promiseResult(promise);
+  if (state === 1) return 'module.exports' in result ? result['module.exports'] : result;
+  // Told to the caller instead.
+  promise.catch(() => {});
+  throw result;
 }
 
 function prepare(text, file) {
@@ -257,7 +295,12 @@ export function resolveImport(base, name) {
     locateImport(error, base, name);
     throw error;
   }
-  if (found.startsWith('node:')) return found;
+  if (found.startsWith('node:')) {
+    if (builtins.has(found.slice('node:'.length))) return found;
+    const error = unsupported(name);
+    locateImport(error, base, name);
+    throw error;
+  }
   if (found.endsWith('.json')) return JSON_FILE + found;
   if (found.endsWith('.cjs') || found.endsWith('.cts')) return COMMONJS + found;
   if (found.endsWith('.mjs') || found.endsWith('.mts') || cacheOfTexts.has(found)) return found;

@@ -1,10 +1,10 @@
 // `path`, for POSIX.
 
+import { invalidType } from './node_error.js';
+
 function text(value, name) {
   if (typeof value === 'string') return value;
-  const error = new TypeError(`The "${name}" argument must be of type string. Received ${value === null ? 'null' : typeof value}`);
-  error.code = 'ERR_INVALID_ARG_TYPE';
-  throw error;
+  throw invalidType(name, 'of type string', value);
 }
 
 let workingDirectory = '/';
@@ -97,11 +97,7 @@ export function parse(path) {
 }
 
 export function format(parts) {
-  if (parts === null || typeof parts !== 'object') {
-    const error = new TypeError(`The "pathObject" argument must be of type object. Received ${parts === null ? 'null' : typeof parts}`);
-    error.code = 'ERR_INVALID_ARG_TYPE';
-    throw error;
-  }
+  if (parts === null || typeof parts !== 'object') throw invalidType('pathObject', 'of type object', parts);
   const dir = parts.dir || parts.root;
   const extension = parts.ext && parts.ext[0] !== '.' ? `.${parts.ext}` : (parts.ext ?? '');
   const base = parts.base || `${parts.name ?? ''}${extension}`;

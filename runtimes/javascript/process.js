@@ -3,8 +3,8 @@
 import { Buffer, asBuffer } from './buffer.js';
 import { announceExit, argumentsGiven, environmentGiven, getMainFile, process } from './circumstances.js';
 import * as host from './host.js';
-import { inspect } from './inspect.js';
 import { later, nextTick } from './loop.js';
+import { invalidType } from './node_error.js';
 import * as paths from './path.js';
 import { Readable, Writable } from './stream.js';
 import { systemError } from './system_error.js';
@@ -50,11 +50,7 @@ class StandardOutput extends Writable {
     if (typeof encoding === 'function') [callback, encoding] = [encoding, undefined];
     if (typeof chunk === 'string') host.write(this.fd, encoding === undefined || /^utf-?8$/i.test(encoding) ? chunk : Buffer.from(chunk, encoding));
     else if (chunk instanceof Uint8Array) host.write(this.fd, chunk);
-    else {
-      const error = new TypeError(`The "chunk" argument must be of type string or an instance of Buffer, TypedArray, or DataView. Received ${inspect(chunk)}`);
-      error.code = 'ERR_INVALID_ARG_TYPE';
-      throw error;
-    }
+    else throw invalidType('chunk', 'of type string or an instance of Buffer, TypedArray, or DataView', chunk);
     if (callback) nextTick(callback);
     return true;
   }
@@ -130,9 +126,7 @@ function exitCodeOf(code) {
   if (code === undefined || code === null) return undefined;
   const number = typeof code === 'string' && code !== '' ? Number(code) : code;
   if (Number.isInteger(number)) return number;
-  const error = new TypeError(`The "code" argument must be of type number. Received ${inspect(code)}`);
-  error.code = 'ERR_INVALID_ARG_TYPE';
-  throw error;
+  throw invalidType('code', 'of type number', code);
 }
 
 let workingDirectory;

@@ -87,7 +87,7 @@ export function locateImport(error, file, name) {
   for (let line = 1; ; line += 1) {
     const text = sourceLine(file, line);
     if (text === undefined) return;
-    const column = Math.max(text.indexOf(`'${name}'`), text.indexOf(`"${name}"`)) + 1;
+    const column = Math.max(...[`'${name}'`, `"${name}"`, `'node:${name}'`, `"node:${name}"`].map((quoted) => text.indexOf(quoted))) + 1;
     if (column > 0) {
       places.set(error, { file, line, column });
       defineStack(error, `${heading(error)}\n    at ${file}:${line}:${column}`);

@@ -4,16 +4,11 @@ import { Buffer } from './buffer.js';
 import { StringDecoder } from './string_decoder.js';
 import { EventEmitter, abortError } from './events.js';
 import { nextTick } from './loop.js';
+import { codeError, invalidType } from './node_error.js';
 import { fill } from './unsupported.js';
 
 const HIGH_WATER_MARK = 16 * 1024;
 const OBJECT_HIGH_WATER_MARK = 16;
-
-function failure(code, message, Kind = Error) {
-  const error = new Kind(message);
-  error.code = code;
-  return error;
-}
 
 /** What all streams have: an end that comes once, with or without an error. */
 export function Stream(options) {
@@ -155,7 +150,7 @@ const readableMethods = {
     const state = this._readable;
     state.reading = false;
     if (state.ended) {
-      if (chunk !== null) this.destroy(failure('ERR_STREAM_PUSH_AFTER_EOF', 'stream.push() after EOF'));
+      if (chunk !== null) this.destroy(codeError('ERR_STREAM_PUSH_AFTER_EOF', 'stream.push() after EOF'));
       return false;
     }
     if (chunk === null) {
@@ -167,7 +162,7 @@ const readableMethods = {
       let part = typeof chunk === 'string' && !(state.decoder && !encoding) ? Buffer.from(chunk, encoding) : chunk;
       if (typeof part !== 'string' && !(part instanceof Buffer)) {
         if (!(part instanceof Uint8Array)) {
-          this.destroy(failure('ERR_INVALID_ARG_TYPE', `The "chunk" argument must be of type string or an instance of Buffer or Uint8Array. Received ${typeof chunk}`, TypeError));
+          this.destroy(invalidType('chunk', 'of type string or an instance of Buffer or Uint8Array', chunk));
           return false;
         }
         part = Buffer.from(part.buffer, part.byteOffset, part.byteLength);
@@ -216,7 +211,7 @@ const readableMethods = {
     return result;
   },
   _read() {
-    throw failure('ERR_METHOD_NOT_IMPLEMENTED', 'The _read() method is not implemented');
+    throw codeError('ERR_METHOD_NOT_IMPLEMENTED', 'The _read() method is not implemented');
   },
   on(name, listener) {
     EventEmitter.prototype.on.call(this, name, listener);
@@ -339,7 +334,7 @@ async function* iterate(stream) {
       else if (finished || state.endEmitted) return;
       else if (stream.destroyed) {
         if (stream.errored) throw stream.errored;
-        throw failure('ERR_STREAM_PREMATURE_CLOSE', 'Premature close');
+        throw codeError('ERR_STREAM_PREMATURE_CLOSE', 'Premature close');
       } else {
         schedule(stream);
         await new Promise((resolve) => {
@@ -506,17 +501,17 @@ const writableMethods = {
   write(chunk, encoding, callback) {
     if (typeof encoding === 'function') [callback, encoding] = [encoding, undefined];
     const state = this._writable;
-    if (chunk === null) throw failure('ERR_STREAM_NULL_VALUES', 'May not write null values to stream', TypeError);
+    if (chunk === null) throw codeError('ERR_STREAM_NULL_VALUES', 'May not write null values to stream', TypeError);
     if (!state.objectMode) {
       if (typeof chunk === 'string') {
         if (state.decodeStrings) [chunk, encoding] = [Buffer.from(chunk, encoding ?? state.encoding), 'buffer'];
       } else if (chunk instanceof Uint8Array) [chunk, encoding] = [chunk instanceof Buffer ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength), 'buffer'];
-      else throw failure('ERR_INVALID_ARG_TYPE', `The "chunk" argument must be of type string or an instance of Buffer, TypedArray, or DataView. Received ${typeof chunk}`, TypeError);
+      else throw invalidType('chunk', 'of type string or an instance of Buffer, TypedArray, or DataView', chunk);
     }
     if (state.ending || this.destroyed) {
       const error = state.ending
-        ? failure('ERR_STREAM_WRITE_AFTER_END', 'write after end')
-        : failure('ERR_STREAM_DESTROYED', 'Cannot call write after a stream was destroyed');
+        ? codeError('ERR_STREAM_WRITE_AFTER_END', 'write after end')
+        : codeError('ERR_STREAM_DESTROYED', 'Cannot call write after a stream was destroyed');
       nextTick(() => callback?.(error));
       if (state.ending) this.destroy(error);
       return false;
@@ -531,7 +526,7 @@ const writableMethods = {
   },
   _write(chunk, encoding, callback) {
     if (typeof this._writev === 'function') this._writev([{ chunk, encoding }], callback);
-    else throw failure('ERR_METHOD_NOT_IMPLEMENTED', 'The _write() method is not implemented');
+    else throw codeError('ERR_METHOD_NOT_IMPLEMENTED', 'The _write() method is not implemented');
   },
   end(chunk, encoding, callback) {
     if (typeof chunk === 'function') [callback, chunk] = [chunk, undefined];
@@ -609,7 +604,7 @@ Object.setPrototypeOf(Transform.prototype, Duplex.prototype);
 Object.setPrototypeOf(Transform, Duplex);
 define(Transform.prototype, {
   _transform() {
-    throw failure('ERR_METHOD_NOT_IMPLEMENTED', 'The _transform() method is not implemented');
+    throw codeError('ERR_METHOD_NOT_IMPLEMENTED', 'The _transform() method is not implemented');
   },
   _write(chunk, encoding, callback) {
     this._transform(chunk, encoding, (error, result) => {
@@ -673,7 +668,7 @@ export function finished(stream, options, callback) {
   };
   const onClose = () => {
     check();
-    done(stream.errored ?? failure('ERR_STREAM_PREMATURE_CLOSE', 'Premature close'));
+    done(stream.errored ?? codeError('ERR_STREAM_PREMATURE_CLOSE', 'Premature close'));
   };
   stream.on('end', check);
   stream.on('finish', check);
@@ -692,7 +687,7 @@ export function finished(stream, options, callback) {
 export function pipeline(...steps) {
   const callback = typeof steps.at(-1) === 'function' && steps.length > 1 ? steps.pop() : undefined;
   if (Array.isArray(steps[0]) && steps.length === 1) steps = steps[0];
-  if (callback === undefined) throw failure('ERR_INVALID_ARG_TYPE', 'The "streams[stream.length - 1]" property must be of type function', TypeError);
+  if (callback === undefined) throw codeError('ERR_INVALID_ARG_TYPE', 'The "streams[stream.length - 1]" property must be of type function', TypeError);
   runPipeline(steps).then(
     (value) => nextTick(callback, undefined, value),
     (error) => nextTick(callback, error),

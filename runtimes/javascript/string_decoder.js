@@ -2,15 +2,14 @@
 
 import { Buffer } from './buffer.js';
 import { incompleteUtf8 } from './encoding.js';
+import { codeError } from './node_error.js';
 
 export class StringDecoder {
   #held = Buffer.alloc(0);
 
   constructor(encoding = 'utf8') {
     if (!Buffer.isEncoding(encoding)) {
-      const error = new TypeError(`Unknown encoding: ${encoding}`);
-      error.code = 'ERR_UNKNOWN_ENCODING';
-      throw error;
+      throw codeError('ERR_UNKNOWN_ENCODING', `Unknown encoding: ${encoding}`, TypeError);
     }
     this.encoding = { 'utf-8': 'utf8', ucs2: 'utf16le', 'ucs-2': 'utf16le', 'utf-16le': 'utf16le', binary: 'latin1' }[encoding.toLowerCase()] ?? encoding.toLowerCase();
   }

@@ -2,6 +2,7 @@
 
 import * as host from './host.js';
 import { custom, inspect } from './inspect.js';
+import { codeError } from './node_error.js';
 import * as path from './path.js';
 import querystring from './querystring.js';
 import { fill } from './unsupported.js';
@@ -26,9 +27,7 @@ export class URLSearchParams {
       for (const pair of init) {
         const entry = [...pair];
         if (entry.length !== 2) {
-          const error = new TypeError('Each query pair must be an iterable [name, value] tuple');
-          error.code = 'ERR_INVALID_TUPLE';
-          throw error;
+          throw codeError('ERR_INVALID_TUPLE', 'Each query pair must be an iterable [name, value] tuple', TypeError);
         }
         this.#list.push(entry.map((item) => `${item}`.toWellFormed()));
       }
@@ -135,8 +134,7 @@ const escapeForm = (text) =>
     .replace(/[!'()~]/g, (unit) => `%${unit.charCodeAt(0).toString(16).toUpperCase()}`);
 
 function invalid(input, base) {
-  const error = new TypeError('Invalid URL');
-  error.code = 'ERR_INVALID_URL';
+  const error = codeError('ERR_INVALID_URL', 'Invalid URL', TypeError);
   error.input = `${input}`;
   if (base !== undefined) error.base = `${base}`;
   return error;
@@ -266,11 +264,7 @@ for (const type of [URL, URLSearchParams]) {
 
 export function fileURLToPath(value) {
   const url = typeof value === 'string' ? new URL(value) : value;
-  if (url?.protocol !== 'file:') {
-    const error = new TypeError('The URL must be of scheme file');
-    error.code = 'ERR_INVALID_URL_SCHEME';
-    throw error;
-  }
+  if (url?.protocol !== 'file:') throw codeError('ERR_INVALID_URL_SCHEME', 'The URL must be of scheme file', TypeError);
   return decodeURIComponent(url.pathname);
 }
 

@@ -4,7 +4,8 @@ import { TextDecoder, TextEncoder } from './encoding.js';
 import { isDeepStrictEqual } from './equal.js';
 import { abortError } from './events.js';
 import { format, formatWithOptions, inspect } from './inspect.js';
-import { notAFunction, setImmediate, setTimeout } from './loop.js';
+import { setImmediate, setTimeout } from './loop.js';
+import { codeError, notAFunction } from './node_error.js';
 import { process } from './process.js';
 import { proxyTarget } from './proxies.js';
 import { errorMap } from './system_error.js';
@@ -141,9 +142,8 @@ function styleText(style, text, { validateStream = true } = {}) {
   return [style].flat().reduceRight((inner, name) => {
     const color = inspect.colors[name];
     if (color === undefined) {
-      const error = new TypeError(`The argument 'format' must be one of: ${Object.keys(inspect.colors).map((item) => `'${item}'`).join(', ')}. Received '${name}'`);
-      error.code = 'ERR_INVALID_ARG_VALUE';
-      throw error;
+      const known = Object.keys(inspect.colors).map((item) => `'${item}'`);
+      throw codeError('ERR_INVALID_ARG_VALUE', `The argument 'format' must be one of: ${known.join(', ')}. Received '${name}'`, TypeError);
     }
     return validateStream ? inner : `\x1b[${color[0]}m${inner}\x1b[${color[1]}m`;
   }, text);
@@ -158,9 +158,7 @@ function parseEnv(text) {
   return result;
 }
 
-function argumentError(code, message) {
-  return Object.assign(new TypeError(message), { code });
-}
+const argumentError = (code, message) => codeError(code, message, TypeError);
 
 function parseArgs({ args = process.argv.slice(2), options = {}, strict = true, allowPositionals = !strict } = {}) {
   const values = Object.create(null);

@@ -135,8 +135,8 @@ link_numpy() {
       -c "$BELLJAR_RECIPES/numpy/$source.c" -o "$WASM/belljar/$source.o"
   done
   compile_exceptions
-  # Objects before archives: the linker takes from an archive only what it already misses. Both halves have a copy of xerbla.
-  mapfile -t parts < <(cd "$NUMPY/build" && { grep '\.o$' parts | grep -v lapack_lite_python_xerbla; grep '\.a$' parts; } | sed "s#^#$NUMPY/build/#")
+  # Objects before archives: the linker takes from an archive only what it already misses.
+  mapfile -t parts < <(cd "$NUMPY/build" && { grep '\.o$' parts; grep '\.a$' parts; } | sed "s#^#$NUMPY/build/#")
   link_reactor "$BELLJAR_OUT/reactor.wasm" "$BIN/wasm-c++" "$WASM"/belljar/{modules,float_status}.o "$WASM"/belljar/exceptions/*.o "${parts[@]}" 2>&1 | tee "$log"
   if grep -q 'signature mismatch\|duplicate symbol' "$log"; then
     die "NumPy's parts clash: a function is called with another signature than it has, which would trap"

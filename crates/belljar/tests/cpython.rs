@@ -26,14 +26,15 @@ const FEWEST: usize = 60;
 fn modules_pass() {
     let Some(suite) = Suite::open() else { return };
     let modules = list::read();
-    let queue: Mutex<VecDeque<&Module>> = Mutex::new(modules.iter().filter(|module| is_run(module)).collect());
+    let chosen = modules.iter().filter_map(|module| Some((module.name.as_str(), tests_left_out(module)?)));
+    let queue = Mutex::new(chosen.collect::<VecDeque<_>>());
     let complaints = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..AT_A_TIME {
             scope.spawn(|| {
-                while let Some(module) = next(&queue) {
-                    if let Err(complaint) = suite.run(module) {
-                        complaints.lock().expect("no thread panics").push(format!("{}: {complaint}", module.name));
+                while let Some((module, without)) = next(&queue) {
+                    if let Err(complaint) = suite.run(module, without) {
+                        complaints.lock().expect("no thread panics").push(format!("{module}: {complaint}"));
                     }
                 }
             });
@@ -43,16 +44,17 @@ fn modules_pass() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
-fn next<'list>(queue: &Mutex<VecDeque<&'list Module>>) -> Option<&'list Module> {
+fn next<Item>(queue: &Mutex<VecDeque<Item>>) -> Option<Item> {
     queue.lock().expect("no thread panics").pop_front()
 }
 
+/// For a module that is to be run now, its tests that are not.
 #[expect(clippy::disallowed_methods, reason = "tests have no settings module")]
-fn is_run(module: &Module) -> bool {
-    match module.verdict {
-        Verdict::Passes { pace: Pace::Quick, .. } => true,
-        Verdict::Passes { pace: Pace::Slow, .. } => std::env::var_os("BELLJAR_TEST_ALL").is_some(),
-        Verdict::Skipped => false,
+fn tests_left_out(module: &Module) -> Option<&[String]> {
+    match &module.verdict {
+        Verdict::Passes { pace: Pace::Slow, .. } if std::env::var_os("BELLJAR_TEST_ALL").is_none() => None,
+        Verdict::Passes { without, .. } => Some(without),
+        Verdict::Skipped => None,
     }
 }
 
@@ -63,7 +65,6 @@ fn every_module_is_named() {
     let named: BTreeSet<&str> = modules.iter().map(|module| module.name.as_str()).collect();
     assert_eq!(named.len(), modules.len(), "a module is named twice");
     let there = suite.modules();
-    let there: BTreeSet<&str> = there.iter().map(String::as_str).collect();
     let unnamed: Vec<_> = there.difference(&named).collect();
     let gone: Vec<_> = named.difference(&there).collect();
     assert!(unnamed.is_empty() && gone.is_empty(), "not in modules.txt: {unnamed:?}; not in CPython: {gone:?}");
@@ -72,10 +73,6 @@ fn every_module_is_named() {
 #[test]
 fn enough_modules_pass_whole() {
     let modules = list::read();
-    let is_whole = |module: &&Module| match &module.verdict {
-        Verdict::Passes { without, .. } => without.is_empty() && is_run(module),
-        Verdict::Skipped => false,
-    };
-    let whole = modules.iter().filter(is_whole).count();
+    let whole = modules.iter().filter(|module| tests_left_out(module).is_some_and(<[String]>::is_empty)).count();
     assert!(whole >= FEWEST, "{whole} modules pass without exceptions");
 }

@@ -163,14 +163,14 @@ impl Connection {
     }
 
     async fn send_job(&self, job: Job) -> Result<(), WasmError> {
-        let packet = protocol::encode(&Envelope::Inline(job)).map_err(WasmError::Sockets)?;
+        let packet = protocol::encode(&Envelope::Inline(Box::new(job))).map_err(WasmError::Sockets)?;
         if packet.len() <= MAX_PACKET {
             let send = |socket: &OwnedFd| protocol::send_bytes(socket, &packet, &[]);
             return self.jobs.async_io(Interest::WRITABLE, send).await.map_err(|_| WasmError::WorkerLost);
         }
-        let (packed, length) = pack(packet).map_err(WasmError::Sockets)?;
+        let (memfd, length) = pack(&packet).map_err(WasmError::Sockets)?;
         let envelope = protocol::encode(&Envelope::Beside(length)).map_err(WasmError::Sockets)?;
-        let send = |socket: &OwnedFd| protocol::send_bytes(socket, &envelope, &[packed.as_fd()]);
+        let send = |socket: &OwnedFd| protocol::send_bytes(socket, &envelope, &[memfd.as_fd()]);
         self.jobs.async_io(Interest::WRITABLE, send).await.map_err(|_| WasmError::WorkerLost)
     }
 
@@ -197,7 +197,7 @@ impl Connection {
         let Some(waiting) = pending.0.as_mut().and_then(|runs| runs.get_mut(&part.run)) else { return Ok(()) };
         let reply = match part.more {
             More::Done if waiting.partial.is_empty() => protocol::decode(part.bytes)?,
-            more => {
+            more @ (More::Done | More::Follows) => {
                 if waiting.partial.len() + part.bytes.len() > MAX_REPLY {
                     return Err(io::ErrorKind::InvalidData.into());
                 }
@@ -276,7 +276,7 @@ async fn hear_replies(connection: Weak<Connection>) {
 }
 
 /// A job too large for a packet, in a file of its own.
-fn pack(packet: Vec<u8>) -> io::Result<(OwnedFd, u64)> {
+fn pack(packet: &[u8]) -> io::Result<(OwnedFd, u64)> {
     use std::io::{Seek as _, Write as _};
 
     // The envelope's own tag is its first byte; what follows is the job.

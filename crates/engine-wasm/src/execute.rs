@@ -31,11 +31,11 @@ impl Executor {
     }
 
     /// Runs a job to its end on this thread.
-    pub(crate) fn execute(&self, job: Job, socket: &Arc<OwnedFd>) -> (Finished, Remains) {
+    pub(crate) fn execute(&self, job: &Job, socket: &Arc<OwnedFd>) -> (Finished, Remains) {
         let run = Arc::new(Run::start(job.id, &job.limits, Some(Arc::clone(socket))));
         self.timekeeper.watch(&run);
         let cpu_before = thread_cpu_time();
-        let (end, store) = match self.run(&job, &run) {
+        let (end, store) = match self.run(job, &run) {
             Ok((end, store)) => (end, Some(store)),
             // The instance could not be made, which is ours to mend.
             Err(error) => (End::Trapped { signal: SIGABRT, message: format!("{error:#}") }, None),
@@ -47,7 +47,7 @@ impl Executor {
             Some(store) => {
                 let guest = store.data_mut();
                 let peak_bytes = guest.peak_bytes();
-                (std::mem::take(&mut guest.report), made_files(guest, &job), peak_bytes)
+                (std::mem::take(&mut guest.report), made_files(guest, job), peak_bytes)
             }
             None => Default::default(),
         };
@@ -128,13 +128,13 @@ fn judge(result: Result<i32>, run: &Run, guest: &Guest) -> End {
             (None, None) => End::Trapped { signal: SIGABRT, message: format!("{error:#}") },
         },
     };
-    match &end {
-        End::Trapped { .. } if guest.was_refused_memory() => End::OverMemory,
-        End::Exited(code) if *code != 0 && guest.was_refused_memory() && guest.report.is_out_of_memory() => {
-            End::OverMemory
-        }
-        _ => end,
-    }
+    let for_want_of_memory = guest.was_refused_memory()
+        && match &end {
+            End::Trapped { .. } => true,
+            End::Exited(code) => *code != 0 && guest.report.is_out_of_memory(),
+            End::TimedOut | End::Cancelled | End::OverCpu | End::OverMemory => false,
+        };
+    if for_want_of_memory { End::OverMemory } else { end }
 }
 
 fn interrupted(run: &Run) -> End {
@@ -146,6 +146,7 @@ fn interrupted(run: &Run) -> End {
 }
 
 /// The signal that ends a native program for the same reason.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most traps are of features that no runtime of ours uses")]
 fn signal_of(trap: Trap) -> i32 {
     match trap {
         // What `abort` and a failed assertion become.

@@ -64,7 +64,7 @@ impl Guest {
     }
 
     /// The instance's memory and the guest that it belongs to, for a call of the host.
-    pub(crate) fn split<'a>(caller: &'a mut impl AsContextMut<Data = Self>) -> Result<(&'a mut [u8], &'a mut Self)> {
+    pub(crate) fn split(caller: &mut impl AsContextMut<Data = Self>) -> Result<(&mut [u8], &mut Self)> {
         let context = caller.as_context_mut();
         let memory = context.data().memory.ok_or_else(no_instance)?;
         Ok(memory.data_and_store_mut(context))

@@ -1,4 +1,4 @@
-//! JavaScript: QuickJS, made into a small Node by the prelude in `runtimes/javascript`.
+//! JavaScript: `QuickJS`, made into a small Node by the prelude in `runtimes/javascript`.
 
 mod address;
 mod digest;
@@ -8,6 +8,7 @@ mod host;
 mod prelude;
 mod program;
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -22,7 +23,8 @@ use crate::protocol::Job;
 use engine::{Hook, Js, Places, Running, Stop, Value};
 use program::{Prepared, Role};
 
-/// Stack that JavaScript may use; more, and it is a RangeError. Enough for calls as deep as Node's.
+/// Stack that JavaScript may use; more, and it is a `RangeError`. For every byte here a call takes up to four of the wasm stack, beyond
+/// which there is only a trap.
 const STACK: u32 = 960 << 10;
 /// The stack itself. What is left is for functions of C that nobody counts.
 const WHOLE_STACK: u32 = STACK + (256 << 10);
@@ -73,7 +75,7 @@ impl Driver for QuickJs {
             "host_promise_rejection",
             move |mut caller: Caller<'_, Guest>, promise: u32, reason: u32, handled: i32| {
                 let places = find_places(&places, &mut caller)?;
-                reject(&mut Js::new(&mut caller, places), promise, reason, handled != 0)
+                reject(&mut Js::new(&mut caller, places), promise, reason, Value::bool(handled))
             },
         )?;
         let places = Arc::clone(&self.places);
@@ -138,12 +140,11 @@ impl Driver for QuickJs {
 
     fn run(&self, store: &mut Store<Guest>, instance: &Instance, job: &Job) -> Result<i32> {
         let mut running = Running { store, instance };
-        let places = match self.places.get() {
-            Some(places) => *places,
-            None => {
-                let places = Js::find_places(&mut running)?;
-                *self.places.get_or_init(|| places)
-            }
+        let places = if let Some(places) = self.places.get() {
+            *places
+        } else {
+            let places = Js::find_places(&mut running)?;
+            *self.places.get_or_init(|| places)
         };
         let mut js = Js::new(&mut running, places);
         start(&mut js, job)?;
@@ -238,12 +239,12 @@ fn described<S: engine::Scope>(js: &mut Js<'_, S>, exception: Value) -> wasmtime
 }
 
 /// Tells the prelude of a promise that was rejected with nobody to hear of it, or heard of after all. Both values are ours to free.
-fn reject(js: &mut Js<'_, Caller<'_, Guest>>, promise_at: u32, reason_at: u32, handled: bool) -> Result<()> {
+fn reject(js: &mut Js<'_, Caller<'_, Guest>>, promise_at: u32, reason_at: u32, handled: Value) -> Result<()> {
     let (promise, reason) = (js.value_at(promise_at)?, js.value_at(reason_at)?);
     for pointer in [promise_at, reason_at] {
         js.release(pointer)?;
     }
-    js.call_hook(Hook::Rejected, &[promise, reason, Value::bool(handled)])?;
+    js.call_hook(Hook::Rejected, &[promise, reason, handled])?;
     Ok(())
 }
 
@@ -270,16 +271,15 @@ fn resolve(js: &mut Js<'_, Caller<'_, Guest>>, base: u32, name: u32) -> Result<u
 /// Where a module's text is, in memory that the engine frees; its length goes to `length_at`.
 fn load(js: &mut Js<'_, Caller<'_, Guest>>, name: u32, length_at: u32) -> Result<u32, Stop> {
     let name = js.c_string(name)?;
-    let text = match name.strip_prefix(prelude::SCHEME).and_then(prelude::text) {
-        Some(text) => std::borrow::Cow::Borrowed(text),
-        None => {
-            let name = js.new_text(&name)?;
-            let text = js.call_hook(Hook::LoadImport, &[name])?;
-            if text.is_exception() {
-                return Err(Stop::Thrown);
-            }
-            js.text(text)?.into()
+    let text = if let Some(text) = name.strip_prefix(prelude::SCHEME).and_then(prelude::text) {
+        Cow::Borrowed(text)
+    } else {
+        let name = js.new_text(&name)?;
+        let text = js.call_hook(Hook::LoadImport, &[name])?;
+        if text.is_exception() {
+            return Err(Stop::Thrown);
         }
+        js.text(text)?.into()
     };
     let length = u32::try_from(text.len()).map_err(wasmtime::Error::from)?;
     js.write(length_at, &length.to_le_bytes())?;

@@ -46,6 +46,10 @@ use protocol::{Collecting, Dialect, End, Finished, Job, JobFile, JobLimits, Made
 /// Where the guest's workspace is, as in the native engine.
 const WORKSPACE: &str = "/box";
 
+/// What every program finds in its environment, as in the native engine.
+const ENVIRONMENT: &[(&str, &str)] =
+    &[("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/tmp"), ("TMPDIR", "/tmp"), ("LANG", "C.UTF-8")];
+
 /// What the engine is started with.
 #[derive(Debug)]
 pub struct WasmConfig {
@@ -143,7 +147,7 @@ impl Shared {
             version: self.pool.version_of(index).to_owned(),
             tool: self.pool.name_of(index).to_owned(),
         };
-        let job = job(plan, worker.number(), index, service.dialect);
+        let job = job(&plan, worker.number(), index, service.dialect);
         let finished = worker.run(job, &mut keeping).await?;
         Ok(self.outcome(finished, keeping, runtime, collect))
     }
@@ -199,14 +203,14 @@ impl Shared {
 
 /// Whether a file can be part of the program.
 fn is_source(path: &WorkspacePath) -> bool {
-    path.as_str().ends_with(".py")
+    std::path::Path::new(path.as_str()).extension().is_some_and(|extension| extension == "py")
 }
 
 fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-fn job(plan: Plan, id: protocol::RunId, runtime: usize, dialect: Dialect) -> Job {
+fn job(plan: &Plan, id: protocol::RunId, runtime: usize, dialect: Dialect) -> Job {
     let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     let limits = plan.limits();
     Job {
@@ -217,7 +221,7 @@ fn job(plan: Plan, id: protocol::RunId, runtime: usize, dialect: Dialect) -> Job
         code: plan.code().to_vec(),
         stdin: plan.stdin().to_vec(),
         args: plan.args().to_vec(),
-        env: plan.env().to_vec(),
+        env: environment(plan.env()),
         variables: plan.variables().iter().map(|variable| (variable.name.clone(), variable.json.clone())).collect(),
         files: plan
             .files()
@@ -238,6 +242,12 @@ fn job(plan: Plan, id: protocol::RunId, runtime: usize, dialect: Dialect) -> Job
     }
 }
 
+/// The variables of a program: ours, and over them its caller's.
+fn environment(given: &[(String, String)]) -> Vec<(String, String)> {
+    let own = ENVIRONMENT.iter().filter(|(name, _)| !given.iter().any(|(other, _)| other == name));
+    own.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).chain(given.iter().cloned()).collect()
+}
+
 /// Checks what a worker says that a run made: it is what a guest says, with our own hand.
 fn check_files(made: Vec<MadeFile>, links: Vec<String>, collect: Collect) -> (Vec<OutputFile>, Vec<SkippedFile>) {
     let (mut files, mut skipped) = (Vec::new(), Vec::new());
@@ -254,7 +264,7 @@ fn check_files(made: Vec<MadeFile>, links: Vec<String>, collect: Collect) -> (Ve
             Err(_) => skip(&file.path, SkipReason::Name),
             Ok(_) if files.len() >= OutputFile::MAX_COUNT => skip(&file.path, SkipReason::TooMany),
             Ok(_) if size > budget || (collect == Collect::Contents && file.contents.is_none()) => {
-                skip(&file.path, SkipReason::TooLarge)
+                skip(&file.path, SkipReason::TooLarge);
             }
             Ok(path) => {
                 budget -= size;

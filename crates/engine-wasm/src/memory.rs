@@ -25,7 +25,7 @@ use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 /// Memory that a run wrote and that stays with its slot, for the next run to find. A run that wrote more gives it all back.
 const KEEP_RESIDENT: usize = 4 << 20;
 
-/// How many slots wait to be used again. As many as there can be runs of one runtime most of the time.
+/// How many slots wait to be used again while there are runs. As many as there can be at one time, nearly always.
 const KEEP_SLOTS: usize = 64;
 
 /// Unmapped space in front of a memory, as wasmtime has it for its own: for what a bug in bounds checks would reach first.
@@ -85,6 +85,16 @@ impl Memories {
         let works = |file: &File| scan(file, 0..0, &mut [Region::default()]).is_ok();
         let pagemap = File::open("/proc/self/pagemap").ok().filter(works);
         Ok(Self { file, offset, image, pagemap, free: Mutex::default() })
+    }
+
+    /// Gives up all slots but one: nobody has wanted them for a while.
+    pub(crate) fn rest(&self) {
+        let given_up = {
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            let kept = free.len().min(1);
+            free.split_off(kept)
+        };
+        drop(given_up);
     }
 
     /// Whether pages that were written to can be found.
@@ -343,8 +353,10 @@ fn scan(pagemap: &File, range: std::ops::Range<u64>, regions: &mut [Region]) -> 
         category_anyof_mask: PRESENT | SWAPPED,
         return_mask: 0,
     };
-    // SAFETY: the operation takes a pointer to such arguments, and writes to them and to the regions that they point to, both alive here.
-    let count = unsafe { ioctl::ioctl(pagemap, CountingUpdater(Updater::<PAGEMAP_SCAN, _>::new(&mut arguments))) }?;
+    // SAFETY: the operation takes a pointer to such arguments.
+    let update = unsafe { Updater::<PAGEMAP_SCAN, _>::new(&mut arguments) };
+    // SAFETY: it writes to the arguments and to the regions that they point to, both alive here.
+    let count = unsafe { ioctl::ioctl(pagemap, CountingUpdater(update)) }?;
     Ok((count.min(regions.len()), arguments.walk_end.max(range.start + 1)))
 }
 
@@ -409,7 +421,7 @@ mod tests {
     #[test]
     fn every_memory_starts_with_the_image() {
         let creator = creator();
-        let mut last = std::ptr::null_mut();
+        let mut last = ptr::null_mut();
         let mut reused = 0;
         for round in 0..20 {
             let mut memory = new_memory(&creator);

@@ -83,7 +83,7 @@ pub(crate) const OUTPUT_WINDOW: u64 = 256 << 10;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Envelope {
     /// In this packet.
-    Inline(Job),
+    Inline(Box<Job>),
     /// In the memfd beside it, so many bytes long.
     Beside(u64),
 }
@@ -311,7 +311,7 @@ pub(crate) fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Opti
 }
 
 /// What makes a reply too large for one packet come in several.
-pub(crate) fn parts<'a>(run: RunId, encoded: &'a [u8]) -> impl Iterator<Item = Part<'a>> {
+pub(crate) fn parts(run: RunId, encoded: &[u8]) -> impl Iterator<Item = Part<'_>> {
     /// Room for the part's own fields.
     const PIECE: usize = MAX_PACKET - 64;
     let count = encoded.len().div_ceil(PIECE).max(1);

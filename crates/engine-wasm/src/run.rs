@@ -236,7 +236,7 @@ mod tests {
     fn sleep_ends_at_the_deadline() {
         let (run, _socket) = run();
         assert_eq!(run.sleep(Duration::from_millis(1)), Ok(()));
-        assert_eq!(run.sleep(Duration::from_secs(60)), Err(Interrupted));
+        assert_eq!(run.sleep(Duration::from_mins(1)), Err(Interrupted));
         assert_eq!(run.interruption(), Some(Interruption::TimedOut));
         assert!(run.elapsed() < Duration::from_secs(30));
     }
@@ -246,7 +246,7 @@ mod tests {
         let (run, _socket) = run();
         let sleeper = std::thread::spawn({
             let run = Arc::clone(&run);
-            move || run.sleep(Duration::from_secs(60))
+            move || run.sleep(Duration::from_mins(1))
         });
         run.interrupt(Interruption::Cancelled);
         assert_eq!(sleeper.join().expect("thread"), Err(Interrupted));

@@ -16,7 +16,7 @@ use crate::memory::Memories;
 /// One runtime.
 pub(crate) struct Runtime {
     pub(crate) engine: Engine,
-    memories: Arc<Memories>,
+    pub(crate) memories: Arc<Memories>,
     pub(crate) driver: Box<dyn Driver>,
     pub(crate) pre: InstancePre<Guest>,
     /// Its files.
@@ -62,7 +62,7 @@ pub(crate) fn linker(engine: &Engine, driver: &dyn Driver, module: &Module) -> R
 
 /// The memory that an instance starts with.
 pub(crate) fn base_memory(module: &Module) -> Result<u64> {
-    let memory = module.get_export("memory").and_then(|export| export.memory().map(|memory| memory.minimum()));
+    let memory = module.get_export("memory").and_then(|export| export.memory().map(wasmtime::MemoryType::minimum));
     let pages = memory.ok_or_else(|| wasmtime::Error::msg("the module has no memory"))?;
     Ok(pages << 16)
 }

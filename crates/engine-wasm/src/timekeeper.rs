@@ -58,14 +58,16 @@ impl Timekeeper {
         runs.going.iter().find(|run| run.id() == id).cloned()
     }
 
-    /// The thread. The epochs of `engines`, which all runs are of, are what makes them look up.
-    pub(crate) fn keep(&self, engines: &[Engine]) -> ! {
+    /// The thread. The epochs of `engines`, which all runs are of, are what makes them look up. `rest` is called when there has been
+    /// nothing to do for a while.
+    pub(crate) fn keep(&self, engines: &[Engine], rest: impl Fn()) -> ! {
         let mut last_busy = Instant::now();
         let mut going = Vec::new();
         loop {
             {
                 let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
                 while runs.going.is_empty() && last_busy.elapsed() > LINGER {
+                    rest();
                     runs.asleep = Sleep::Yes;
                     runs = self.wanted.wait(runs).unwrap_or_else(PoisonError::into_inner);
                     last_busy = Instant::now();

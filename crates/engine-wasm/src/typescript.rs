@@ -38,7 +38,7 @@ pub(crate) struct SyntaxError {
 
 /// Translates a program. Its name says whether there can be JSX in it.
 pub(crate) fn to_javascript(source: &str, name: &str) -> Result<JavaScript, SyntaxError> {
-    let kind = if name.ends_with("x") { SourceType::tsx() } else { SourceType::ts() };
+    let kind = if name.ends_with('x') { SourceType::tsx() } else { SourceType::ts() };
     // What has no `import` and no `export` may be an old script, which a module could not be.
     translate(source, name, kind.with_module(true))
         .or_else(|error| translate(source, name, kind.with_commonjs(true)).map_err(|_| error))
@@ -66,21 +66,30 @@ fn translate(source: &str, name: &str, kind: SourceType) -> Result<JavaScript, S
     }
     let options = CodegenOptions { source_map_path: Some(PathBuf::from(name)), ..CodegenOptions::default() };
     let generated = Codegen::new().with_options(options).with_source_text(source).build(&program);
-    let tokens = generated.map.iter().flat_map(|map| map.get_tokens());
-    let places = tokens.map(|token| Token {
-        line: token.get_dst_line() + 1,
-        column: token.get_dst_col() + 1,
-        original_line: token.get_src_line() + 1,
-        original_column: token.get_src_col() + 1,
-    });
-    Ok(JavaScript { places: places.collect(), text: generated.code })
+    let mut places = Vec::new();
+    if let Some(map) = &generated.map {
+        places.extend(map.get_tokens().map(|token| Token {
+            line: token.get_dst_line() + 1,
+            column: token.get_dst_col() + 1,
+            original_line: token.get_src_line() + 1,
+            original_column: token.get_src_col() + 1,
+        }));
+    }
+    Ok(JavaScript { places, text: generated.code })
 }
 
 impl SyntaxError {
     fn new(diagnostic: &OxcDiagnostic, source: &str) -> Self {
-        let offset = diagnostic.labels.first().map_or(0, |label| label.offset() as usize);
+        let (offset, length) =
+            diagnostic.labels.first().map_or((0, 0), |label| (label.offset() as usize, label.len() as usize));
         let (line, column) = position(source, offset);
-        Self { message: diagnostic.message.to_string(), line, column }
+        // As V8 says it.
+        let message = match (&*diagnostic.message, source.get(offset..offset + length).unwrap_or_default()) {
+            ("Unexpected token", "") => "Unexpected end of input".to_owned(),
+            ("Unexpected token", token) => format!("Unexpected token '{token}'"),
+            (message, _) => message.to_owned(),
+        };
+        Self { message, line, column }
     }
 }
 
@@ -137,6 +146,8 @@ mod tests {
     fn errors_say_where() {
         let error = to_javascript("const größe = 1;\nconst é = 1 2;\n", "main.ts").expect_err("no TypeScript");
         assert_eq!((error.line, error.column), (2, 12), "{error:?}");
+        let error = to_javascript("const a: number = ;\n", "main.ts").expect_err("no TypeScript");
+        assert_eq!((&*error.message, error.line, error.column), ("Unexpected token ';'", 1, 19));
         let error = to_javascript("function f( { return 1\n", "main.ts").expect_err("no TypeScript");
         assert!(error.line <= 2, "{error:?}");
     }

@@ -14,6 +14,7 @@ use wasmtime::Engine;
 
 use crate::execute::Executor;
 use crate::machine;
+use crate::memory::Memories;
 use crate::protocol::{self, Control, Envelope, Greeting, Hello, Job, MAX_PACKET, Reply, Reset, RunId, TreeEntry};
 use crate::run::Interruption;
 use crate::runtime::Runtime;
@@ -24,9 +25,8 @@ pub const WORKER_ARGUMENT: &str = "__worker";
 
 /// Runs the worker until the server is gone. Descriptor 0 is the control socket.
 pub fn main() -> ExitCode {
-    let control = match rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) {
-        Ok(control) => control,
-        Err(_) => return ExitCode::FAILURE,
+    let Ok(control) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else {
+        return ExitCode::FAILURE;
     };
     let worker = match Worker::start(&control) {
         Ok(worker) => worker,
@@ -86,8 +86,9 @@ impl Worker {
         let reset = if runtimes.iter().all(Runtime::scans) { Reset::Scan } else { Reset::Remap };
         let timekeeper = Arc::new(Timekeeper::new());
         let engines = runtimes.iter().map(|runtime| runtime.engine.clone()).collect();
+        let memories = runtimes.iter().map(|runtime| Arc::clone(&runtime.memories)).collect();
         let executor = Arc::new(Executor::new(runtimes, Arc::clone(&timekeeper)));
-        spawn_timekeeper(engines, Arc::clone(&timekeeper))?;
+        spawn_timekeeper(engines, memories, Arc::clone(&timekeeper))?;
         for _ in 0..hello.slots {
             let (executor, jobs) = (Arc::clone(&executor), Arc::clone(&jobs));
             std::thread::Builder::new().stack_size(machine::THREAD_STACK).spawn(move || take_jobs(&executor, &jobs))?;
@@ -115,8 +116,9 @@ impl Worker {
     }
 }
 
-fn spawn_timekeeper(engines: Vec<Engine>, timekeeper: Arc<Timekeeper>) -> io::Result<()> {
-    std::thread::Builder::new().name("timekeeper".to_owned()).spawn(move || timekeeper.keep(&engines))?;
+fn spawn_timekeeper(engines: Vec<Engine>, memories: Vec<Arc<Memories>>, timekeeper: Arc<Timekeeper>) -> io::Result<()> {
+    let rest = move || memories.iter().for_each(|memories| memories.rest());
+    std::thread::Builder::new().name("timekeeper".to_owned()).spawn(move || timekeeper.keep(&engines, rest))?;
     Ok(())
 }
 
@@ -125,7 +127,7 @@ fn take_jobs(executor: &Executor, jobs: &Arc<OwnedFd>) {
     let mut buffer = vec![0; MAX_PACKET];
     loop {
         match receive_job(jobs, &mut buffer) {
-            Ok(Some(job)) => execute(executor, job, jobs),
+            Ok(Some(job)) => execute(executor, &job, jobs),
             // The server is gone; whoever listens on the control socket ends the process.
             Ok(None) => return,
             // A packet that cannot be read names no run that could be told. The server would notice the missing answer.
@@ -139,7 +141,7 @@ fn take_jobs(executor: &Executor, jobs: &Arc<OwnedFd>) {
 fn receive_job(jobs: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Job>> {
     let Some((length, descriptors)) = protocol::receive_bytes(jobs, buffer)? else { return Ok(None) };
     match protocol::decode::<Envelope>(buffer.get(..length).unwrap_or_default())? {
-        Envelope::Inline(job) => Ok(Some(job)),
+        Envelope::Inline(job) => Ok(Some(*job)),
         Envelope::Beside(length) => {
             let [memfd] = <[OwnedFd; 1]>::try_from(descriptors).map_err(|_| io::ErrorKind::InvalidData)?;
             let mut packed = Vec::with_capacity(usize::try_from(length).map_err(|_| io::ErrorKind::InvalidData)?);
@@ -149,7 +151,7 @@ fn receive_job(jobs: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Job>> {
     }
 }
 
-fn execute(executor: &Executor, job: Job, jobs: &Arc<OwnedFd>) {
+fn execute(executor: &Executor, job: &Job, jobs: &Arc<OwnedFd>) {
     let id = job.id;
     // The store is dropped after the answer is on its way.
     let (finished, _remains) = executor.execute(job, jobs);

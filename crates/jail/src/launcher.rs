@@ -102,6 +102,11 @@ struct Spare {
     blueprint: Option<Blueprint>,
 }
 
+/// A spare that is to be made, with this root or without one.
+struct Wanted {
+    root: Option<Blueprint>,
+}
+
 struct Run {
     pid: i32,
     pidfd: OwnedFd,
@@ -146,8 +151,8 @@ impl Launcher {
             match poll(&mut events, wanted.is_some().then_some(&at_once)) {
                 // Nothing else to do.
                 Ok(0) => {
-                    if let Some(blueprint) = wanted {
-                        self.make_spare(blueprint);
+                    if let Some(wanted) = wanted {
+                        self.make_spare(wanted);
                     }
                     continue;
                 }
@@ -182,21 +187,21 @@ impl Launcher {
     }
 
     /// What the next spare should have as its root; `None` when there are enough.
-    fn wanted_spare(&self) -> Option<Option<Blueprint>> {
+    fn wanted_spare(&self) -> Option<Wanted> {
         let waiting =
             |blueprint: &Option<Blueprint>| self.spares.iter().filter(|spare| spare.blueprint == *blueprint).count();
         if !self.makes_spares {
             None
         } else if self.expected.is_some() && waiting(&self.expected) < SPARES {
-            Some(self.expected.clone())
+            Some(Wanted { root: self.expected.clone() })
         } else {
-            (waiting(&None) == 0).then_some(None)
+            (waiting(&None) == 0).then_some(Wanted { root: None })
         }
     }
 
     /// Makes a first process ahead of its run. Where that fails, runs make their own and report why.
-    fn make_spare(&mut self, blueprint: Option<Blueprint>) {
-        match self.first_process(Namespaces::All, blueprint) {
+    fn make_spare(&mut self, wanted: Wanted) {
+        match self.first_process(Namespaces::All, wanted.root) {
             Ok(spare) => self.spares.push(spare),
             Err(_) => self.makes_spares = false,
         }

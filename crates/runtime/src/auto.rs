@@ -38,17 +38,15 @@ impl Runtime {
         let finished = tokio::time::timeout(HEDGE_AFTER, &mut first).await;
         let outcome = match finished {
             Ok(outcome) => outcome?,
-            Err(_) => match self.turns.try_acquire() {
-                // Nobody waits for the turn that this takes.
-                Ok(_turn) => {
+            Err(_) => {
+                // Only where nobody waits for the turn that it takes.
+                if let Ok(_turn) = self.turns.try_acquire() {
                     let wall = plan.limits().wall.saturating_sub(started.elapsed());
                     return race(first, native.as_ref(), plan.within(wall), &stage).await;
                 }
-                Err(_) => {
-                    stage.commit(EngineId::Wasm);
-                    first.await?
-                }
-            },
+                stage.commit(EngineId::Wasm);
+                first.await?
+            }
         };
         let Some(reason) = outcome.unsupported.clone().filter(|_| !outcome.status.is_success()) else {
             stage.commit(EngineId::Wasm);

@@ -11,6 +11,7 @@ pub mod probes;
 mod refusals;
 mod resources;
 mod streams;
+pub mod wasm;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -66,6 +67,12 @@ pub enum Group {
     Deaths,
     /// Levels: what `doctor` says, and what is refused.
     Levels,
+    /// Guests in WebAssembly.
+    WasmGuests,
+    /// The worker that hosts them.
+    WasmWorker,
+    /// The native code that a worker is made of.
+    WasmCache,
 }
 
 /// An entry of the threat list in the engineering notes.
@@ -159,7 +166,7 @@ const fn attack(
 
 use Group::{
     Collection, Deaths, Endings, Files, Floods, Kernel, Levels, Memory, Neighbours, Network, Processes, Storage,
-    Streams, Terminal,
+    Streams, Terminal, WasmCache, WasmGuests, WasmWorker,
 };
 use Row::{Table, Trap, Untried};
 
@@ -239,7 +246,33 @@ pub static ATTACKS: &[Attack] = &[
     attack("a weaker level is refused unless accepted", Levels, &[Trap(27)], ENDINGS, refusals::weaker_level),
     attack("scratch directory planted by another", Levels, &[Untried("planted directories")], ENDINGS, refusals::planted_scratch),
     attack("inputs below the workspace are visible", Levels, &[Trap(5)], ENDINGS, refusals::inputs_visible),
+
+    attack("wasm: files", WasmGuests, &[Untried("wasm: files")],
+        python(include_str!("../attacks/wasm/files.py")), wasm::files),
+    attack("wasm: files, in JavaScript", WasmGuests, &[Untried("wasm: files")], WASM_FILES_JS, wasm::files_of_javascript),
+    attack("wasm: sockets and processes", WasmGuests, &[Untried("wasm: network")],
+        python(include_str!("../attacks/wasm/network.py")), wasm::network),
+    attack("wasm: frames", WasmGuests, &[Untried("protocol frames in output")], WASM_FRAMES, wasm::frames),
+    attack("wasm: flood", WasmGuests, &[Table(31)], WASM_FLOOD, wasm::flood),
+    attack("wasm: no way out", WasmGuests, &[Untried("promotion where native is refused")], WASM_THREAD, wasm::no_way_out),
+    attack("wasm: the worker's walls", WasmWorker, &[Trap(26)], WASM_SLEEPER, wasm::worker),
+    attack("wasm: server killed", WasmWorker, &[Untried("kill -9 of the server")], WASM_SLEEPER, wasm::server_killed),
+    attack("wasm: worker killed", WasmWorker, &[Untried("kill -9 of the worker")], WASM_SLEEPER, wasm::worker_killed),
+    attack("wasm: hostile cache", WasmCache, &[Untried("wasm: the cache")], WASM_HELLO, wasm::hostile_cache),
 ];
+
+/// Where WebAssembly stops, in both of its ways; natively it does what it says.
+const WASM_THREAD: Program = python(
+    "import threading\nprint('start')\nthread = threading.Thread(target=print, args=['in it'])\nthread.start()\nthread.join()",
+);
+const WASM_SLEEPER: Program = python("import time\ntime.sleep(3)\nprint('slept')");
+const WASM_FRAMES: Program = python(include_str!("../attacks/wasm/frames.py"));
+const WASM_FLOOD: Program = python(
+    "import os, sys\nos.write(1, b'x\\n'); os.write(2, b'y\\n')\nblock = b'z' * (1 << 20)\n\
+     while sys.argv[1] != 'control': os.write(1, block); os.write(2, block)",
+);
+const WASM_HELLO: Program = Program { language: "javascript", code: "console.log('hello')" };
+const WASM_FILES_JS: Program = Program { language: "javascript", code: include_str!("../attacks/wasm/files.js") };
 
 /// Entries of the threat list that have no attack here, and where they are dealt with.
 pub static ELSEWHERE: &[(Row, &str)] = &[
@@ -255,7 +288,6 @@ pub static ELSEWHERE: &[(Row, &str)] = &[
     (Trap(22), "conformance: sources of the figures"),
     (Trap(23), "engine-native: language table"),
     (Trap(25), "zygote"),
-    (Trap(26), "engine-wasm: worker"),
 ];
 
 #[cfg(test)]

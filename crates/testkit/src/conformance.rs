@@ -68,7 +68,9 @@ impl Subject {
             Engine::Native => self.finds_tool(language),
             // One that is not set up here is a skipped test, which `provisioned` says.
             Engine::Wasm => {
-                WASM_LANGUAGES.contains(&language) && self.finds_walls() && runtimes::provisioned(self.belljar).is_some()
+                WASM_LANGUAGES.contains(&language)
+                    && self.finds_walls()
+                    && runtimes::provisioned(self.belljar).is_some()
             }
         }
     }

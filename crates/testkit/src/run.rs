@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use crate::arena::{Level, Setup};
 use crate::processes;
+use crate::runtimes::CACHE;
 use crate::stage::Stage;
 
 /// No run of the corpus takes longer. One that does hangs, and is a failure.
@@ -35,13 +36,14 @@ pub struct Run<'stage> {
     options: Vec<OsString>,
     arguments: Vec<OsString>,
     level: &'static str,
+    cache: Option<PathBuf>,
 }
 
 impl<'stage> Run<'stage> {
     pub(crate) fn new(stage: &'stage Stage, program: Program) -> Self {
         let options = ["run", "--json", "-l", program.language, "-c", program.code].map(OsString::from).to_vec();
         let level = stage.setup().level();
-        let run = Self { stage, options, arguments: Vec::new(), level: level.name() };
+        let run = Self { stage, options, arguments: Vec::new(), level: level.name(), cache: None };
         match level {
             Level::Full | Level::FullNoProc => run,
             Level::Landlock => run.option("--require", "landlock"),
@@ -58,6 +60,13 @@ impl<'stage> Run<'stage> {
     pub fn argument(mut self, argument: impl Into<OsString>) -> Self {
         self.arguments.push(argument.into());
         self
+    }
+
+    /// In the wasm engine, with the runtimes of a folder. Its level is another.
+    pub fn in_webassembly(mut self, cache: &Path) -> Self {
+        self.cache = Some(cache.to_owned());
+        self.level = "wasm+jail";
+        self.option("--engine", "wasm")
     }
 
     /// Leaves layers out: the result must then say that it has no level.
@@ -83,6 +92,9 @@ impl<'stage> Run<'stage> {
     fn command(&self) -> Command {
         let mut command = self.stage.command(self.stage.belljar());
         command.args(&self.options).arg("--").args(&self.arguments);
+        if let Some(cache) = &self.cache {
+            command.env(CACHE, cache);
+        }
         command
     }
 

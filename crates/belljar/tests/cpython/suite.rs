@@ -1,21 +1,20 @@
 //! CPython's `Lib/test`, out of the sources that the Python runtime was built from, and running a module of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tempfile::TempDir;
 use testkit::arena;
-use testkit::conformance::{Belljar, answer};
+use testkit::conformance::command::{Belljar, answer};
 use testkit::runtimes::{self, CACHE};
-
-use crate::list::{Module, Verdict};
 
 const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
 const RUN_MODULE: &str = include_str!("run_module.py");
 
-/// As `belljar run` takes it: for a module that computes for 20 seconds on a machine that has other things to do.
+/// Far more than a module takes, on a machine that has other things to do.
 const TIMEOUT: &str = "110s";
 /// For tests that try large objects.
 const MEMORY: &str = "1GiB";
@@ -25,16 +24,16 @@ const MEMORY: &str = "1GiB";
 pub(crate) struct Suite {
     cache: &'static Path,
     directory: TempDir,
-    /// What every run gets, relative to [`Suite::tests`]: everything but packages of tests.
-    shared: Vec<PathBuf>,
+    /// The files and directories in [`Suite::tests`], by the word that a test uses for them: the name up to its first dot.
+    entries: BTreeMap<String, Vec<String>>,
 }
 
 /// `result` of `run_module.py`.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, untagged)]
+#[serde(untagged)]
 enum Report {
+    Ran { ran: usize, skipped: usize, failures: Vec<(String, String)>, unused: Vec<String> },
     Unavailable { unavailable: String },
-    Ran { ran: u64, skipped: u64, failures: Vec<(String, String)>, unused: Vec<String> },
 }
 
 impl Suite {
@@ -52,71 +51,101 @@ impl Suite {
         tar.args(["--strip-components=1", "--wildcards", "*/Lib/test/*"]);
         let unpacked = tar.status().expect("`tar` starts");
         assert!(unpacked.success(), "{tar:?}: {unpacked}");
-        let mut suite = Self { cache, directory, shared: Vec::new() };
-        for name in suite.names() {
-            match suite.tests().join(&name).is_dir() && is_module(&name) {
-                true => {}
-                false => suite.shared.extend(suite.files(Path::new(&name))),
-            }
+        let mut suite = Self { cache, directory, entries: BTreeMap::new() };
+        for name in names(&suite.tests()) {
+            suite.entries.entry(word_for(&name).to_owned()).or_default().push(name);
         }
         Some(suite)
     }
 
     /// Names of all test modules.
-    pub(crate) fn modules(&self) -> BTreeSet<String> {
-        let names = self.names().into_iter().filter(|name| is_module(name));
-        names.map(|name| name.strip_suffix(".py").unwrap_or(&name).to_owned()).collect()
+    pub(crate) fn modules(&self) -> BTreeSet<&str> {
+        self.entries.keys().map(String::as_str).filter(|word| self.is_module(word)).collect()
     }
 
-    /// Runs a module. An error says what is not as the list says.
-    pub(crate) fn run(&self, module: &Module) -> Result<(), String> {
-        let Verdict::Passes { without, .. } = &module.verdict else { return Ok(()) };
+    /// Runs a module without some of its tests. An error says what did not pass.
+    pub(crate) fn run(&self, module: &str, without: &[String]) -> Result<(), String> {
         let belljar = Belljar::new(BELLJAR);
         let mut command = belljar.command(["run", "--engine", "wasm", "-l", "python", "-c", RUN_MODULE, "--json"]);
         command.args(["--timeout", TIMEOUT, "--cpu", TIMEOUT, "--memory", MEMORY]).env(CACHE, self.cache);
-        let own = self.tests().join(&module.name).is_dir().then(|| self.files(Path::new(&module.name)));
-        for file in self.shared.iter().chain(own.iter().flatten()) {
-            command.arg("--file").arg(format!("test/{}={}", file.display(), self.tests().join(file).display()));
+        for file in self.files_for(module) {
+            let name = file.strip_prefix(self.tests()).expect("a file of the tests");
+            command.arg("--file").arg(format!("test/{}={}", name.display(), file.display()));
         }
-        command.arg("--").arg(format!("test.{}", module.name)).args(without);
+        command.arg("--").arg(format!("test.{module}")).args(without);
         let answer = answer(command, b"");
         let outcome: serde_json::Value = serde_json::from_slice(&answer.stdout).map_err(|_| format!("{answer:?}"))?;
-        match Report::deserialize(&outcome["result"]) {
-            Ok(Report::Ran { ran, skipped, failures, unused })
+        match outcome.get("result").map(Report::deserialize) {
+            Some(Ok(Report::Ran { ran, skipped, failures, unused }))
                 if ran > skipped && failures.is_empty() && unused.is_empty() =>
             {
                 Ok(())
             }
-            Ok(report) => Err(format!("{report:#?}")),
-            Err(_) => Err(format!("{outcome:#}")),
+            Some(Ok(report)) => Err(format!("{report:#?}")),
+            Some(Err(_)) | None => Err(format!("{outcome:#}")),
         }
+    }
+
+    /// The module, and the helpers and data that it mentions: the whole tree has more files than a run may have.
+    fn files_for(&self, module: &str) -> Vec<PathBuf> {
+        let mut wanted = vec!["__init__".to_owned(), "support".to_owned(), module.to_owned()];
+        let (mut seen, mut all) = (BTreeSet::new(), Vec::new());
+        while let Some(word) = wanted.pop() {
+            let Some(entries) = self.entries.get(&word) else { continue };
+            if !seen.insert(word.clone()) {
+                continue;
+            }
+            for file in entries.iter().flat_map(|entry| files(&self.tests().join(entry))) {
+                if file.extension() == Some(OsStr::new("py")) {
+                    wanted.extend(self.mentions(&fs::read(&file).expect("our own file")));
+                }
+                all.push(file);
+            }
+        }
+        all
+    }
+
+    /// Words in a program that stand for something in the tests' directory. Other test modules are meant only where they are
+    /// imported: methods have such names too.
+    fn mentions(&self, program: &[u8]) -> BTreeSet<String> {
+        let program = String::from_utf8_lossy(program);
+        let words = program.split(|character: char| !character.is_alphanumeric() && character != '_');
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let before = std::iter::once("").chain(words.iter().copied());
+        let is_meant = |word: &str, before: &str| !self.is_module(word) || ["test", "import"].contains(&before);
+        words
+            .iter()
+            .zip(before)
+            .filter(|(word, before)| is_meant(word, before))
+            .map(|(word, _)| (*word).to_owned())
+            .collect()
+    }
+
+    /// Data files of tests have such names as well.
+    fn is_module(&self, word: &str) -> bool {
+        let is_code = |entry: &String| entry == word || entry.strip_suffix(".py") == Some(word);
+        word.starts_with("test_") && self.entries.get(word).is_some_and(|entries| entries.iter().any(is_code))
     }
 
     fn tests(&self) -> PathBuf {
         self.directory.path().join("Lib/test")
     }
+}
 
-    /// What is in the tests' own directory, sorted.
-    fn names(&self) -> BTreeSet<String> {
-        list(&self.tests())
-    }
+fn word_for(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(word, _)| word)
+}
 
-    /// A file, or all files in a directory and below, relative to [`Suite::tests`].
-    fn files(&self, path: &Path) -> Vec<PathBuf> {
-        let full = self.tests().join(path);
-        match full.is_dir() {
-            true => list(&full).into_iter().flat_map(|name| self.files(&path.join(name))).collect(),
-            false => vec![path.to_owned()],
-        }
+/// The path itself, or all files below it if it is a directory.
+fn files(path: &Path) -> Vec<PathBuf> {
+    match path.is_dir() {
+        true => names(path).iter().flat_map(|name| files(&path.join(name))).collect(),
+        false => vec![path.to_owned()],
     }
 }
 
-fn is_module(name: &str) -> bool {
-    name.starts_with("test_")
-}
-
-fn list(directory: &Path) -> BTreeSet<String> {
+fn names(directory: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("`{}`: {error}", directory.display()));
-    let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("our own directory").file_name().into_string();
-    entries.map(|entry| name(entry).expect("CPython's names are text")).collect()
+    let names = entries.map(|entry| entry.expect("our own directory").file_name().into_string());
+    names.map(|name| name.expect("CPython's names are text")).collect()
 }

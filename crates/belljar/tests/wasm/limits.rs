@@ -57,7 +57,6 @@ fn nothing_in_javascript_outlasts_its_deadline() {
             "for (;;) crypto.getRandomValues(new Uint8Array(65536))",
             "7n ** 90000000n",
             "process.on('exit', () => { for (;;); })",
-            "({ toJSON() { for (;;); } })",
         ] {
             times_out("javascript", code);
         }
@@ -75,9 +74,13 @@ fn memory() {
         ("python", "held = bytearray(200 << 20)", "MemoryError"),
         ("python", "held = []\nwhile True: held.append(bytearray(1 << 20))", "MemoryError"),
         ("python", "held = 'x'\nwhile True: held += held", "MemoryError"),
-        ("python", "class Node: pass\nheld = None\nwhile True:\n    node = Node(); node.next = held; held = node", "MemoryError"),
-        ("javascript", "const held = []; for (;;) held.push(new Uint8Array(1 << 20))", "RangeError"),
-        ("javascript", "const held = []; for (;;) held.push({})", "RangeError"),
+        (
+            "python",
+            "class Node: pass\nheld = None\nwhile True:\n    node = Node(); node.next = held; held = node",
+            "MemoryError",
+        ),
+        ("javascript", "const held = []; for (;;) held.push(new Uint8Array(1 << 20))", "OutOfMemory"),
+        ("javascript", "const held = []; for (;;) held.push({})", "OutOfMemory"),
     ] {
         let ran = Run::wasm(language, code).options(options).ran();
         let seen = (ran.code, ran.text("status"), ran.text("limit"), ran.result["error"]["kind"].as_str());
@@ -96,10 +99,39 @@ fn the_smallest_memory_limit_is_enough_to_start() {
     if WASM.serves("python") {
         let options = &["--memory", "16MiB"];
         Run::wasm("python", "print(len(bytearray(8 << 20)))").options(options).ran().printed("8388608\n");
-        Run::wasm("python", "import numpy\nprint(numpy.ones(1 << 20).sum())").options(options).ran().printed("1048576.0\n");
-        Run::wasm("javascript", "console.log(new Uint8Array(8 << 20).length)").options(options).ran().printed("8388608\n");
+        Run::wasm("python", "import numpy\nprint(numpy.ones(1 << 20).sum())")
+            .options(options)
+            .ran()
+            .printed("1048576.0\n");
+        Run::wasm("javascript", "console.log(new Uint8Array(8 << 20).length)")
+            .options(options)
+            .ran()
+            .printed("8388608\n");
         Run::wasm("typescript", "const n: number = 1; console.log(n)").options(options).ran().printed("1\n");
     }
+}
+
+/// All places that it can write to share one limit.
+#[test]
+fn disk() {
+    if !WASM.serves("python") {
+        return;
+    }
+    let options = &["--disk", "4MiB"];
+    let python = "total = 0\ntry:\n    for place in '/box', '/tmp':\n        for n in range(40):\n            \
+                  open(f'{place}/{n}', 'wb').write(bytes(65536)); total += 65536\n\
+                  except OSError as error:\n    print(error.strerror, 3 << 20 < total <= 4 << 20)";
+    let ran = Run::wasm("python", python).options(options).ran().printed("No space left on device True\n");
+    assert_eq!(ran.result["files"].as_array().map(Vec::len), Some(40));
+    let javascript = "const fs = require('fs'); let total = 0;\n\
+                      try { for (const place of ['/box', '/tmp']) for (let n = 0; n < 40; n++) {\n\
+                      fs.writeFileSync(`${place}/${n}`, Buffer.alloc(65536)); total += 65536; } }\n\
+                      catch (error) { console.log(error.code, 3 << 20 < total && total <= 4 << 20); }";
+    Run::wasm("javascript", javascript).options(options).ran().printed("ENOSPC true\n");
+    // What is removed can be written again, and a file that is cut gives back what it had.
+    let again = "import os\nfor n in range(8):\n    open('/tmp/a', 'wb').write(bytes(3 << 20))\n    \
+                 open('/tmp/a', 'r+b').truncate(0)\n    open('/tmp/b', 'wb').write(bytes(3 << 20))\n    os.remove('/tmp/b')\nprint('done')";
+    Run::wasm("python", again).options(options).ran().printed("done\n");
 }
 
 /// W8: 50 MB, of which a megabyte is kept, from both ends.
@@ -108,7 +140,8 @@ fn output_keeps_its_head_and_tail() {
     if !WASM.serves("python") {
         return;
     }
-    let python = "import sys\nprint('head')\nfor _ in range(50): sys.stdout.write('x' * 999_999 + '\\n')\nprint('tail')";
+    let python =
+        "import sys\nprint('head')\nfor _ in range(50): sys.stdout.write('x' * 999_999 + '\\n')\nprint('tail')";
     let javascript = "console.log('head');\nfor (let i = 0; i < 50; i++) process.stdout.write('x'.repeat(999_999) + '\\n');\n\
                       console.log('tail')";
     for (language, code) in [("python", python), ("javascript", javascript)] {
@@ -117,7 +150,11 @@ fn output_keeps_its_head_and_tail() {
         let note = format!("\n[… {dropped} bytes dropped …]\n");
         assert!(stdout.starts_with("head\nxxx") && stdout.ends_with("xxx\ntail\n"), "{language}");
         assert_eq!(stdout.matches(&note).count(), 1, "{language}");
-        assert_eq!((stdout.len() - note.len()) as u64 + dropped, 50_000_010, "{language}: every byte is kept or counted");
+        assert_eq!(
+            (stdout.len() - note.len()) as u64 + dropped,
+            50_000_010,
+            "{language}: every byte is kept or counted"
+        );
         assert_eq!(stdout.len() - note.len(), 1 << 20, "{language}");
     }
 }
@@ -148,11 +185,13 @@ fn recursion_is_an_error() {
     }
     for (code, kind) in [
         ("def deeper(n): return deeper(n + 1)\ndeeper(0)", "RecursionError"),
-        ("class Deeper:\n    def __getattr__(self, name): return getattr(self, name + 'x')\nDeeper().x", "RecursionError"),
+        (
+            "class Deeper:\n    def __getattr__(self, name): return getattr(self, name + 'x')\nDeeper().x",
+            "RecursionError",
+        ),
         ("class Deeper:\n    def __repr__(self): return repr(self)\nrepr(Deeper())", "RecursionError"),
         ("held = []\nfor _ in range(100_000): held = [held]\nrepr(held)", "RecursionError"),
         ("import json\njson.loads('[' * 100_000)", "RecursionError"),
-        ("import functools\nf = lambda: 0\nfor _ in range(100_000): f = functools.partial(f)\nf()", "RecursionError"),
         ("import ast\nast.literal_eval('-' * 100_000 + '1')", "MemoryError"),
         ("eval('(' * 100_000 + ')' * 100_000)", "SyntaxError"),
     ] {
@@ -191,15 +230,16 @@ fn recursion_without_a_limit_is_the_end_of_the_run_alone() {
     for code in [
         "import sys\nsys.setrecursionlimit(2 ** 31 - 1)\ndef deeper(n): return deeper(n + 1)\ndeeper(0)",
         "import sys\nsys.setrecursionlimit(2 ** 31 - 1)\nclass Deeper:\n    def __repr__(self): return repr(self)\nrepr(Deeper())",
-        "import sys\nsys.setrecursionlimit(2 ** 31 - 1)\nsorted([1, 2], key=lambda x: sorted([1], key=globals()['f']))\n",
     ] {
-        let ran = Run::wasm("python", code).options(&["--timeout", "20s"]).ran();
+        let ran = Run::wasm("python", code).options(&["--timeout", "20s", "--memory", "64MiB"]).ran();
         let seen = (ran.text("status"), ran.result["signal"].as_str(), ran.result["limit"].as_str());
         let ways = [
             ("completed", None, None),
             ("crashed", Some("SIGSEGV"), None),
             ("crashed", Some("SIGABRT"), None),
             ("limit_exceeded", None, Some("memory")),
+            // A traceback of a million lines.
+            ("timed_out", None, None),
         ];
         assert!(ways.contains(&seen), "{code}: {:#}", ran.result);
     }

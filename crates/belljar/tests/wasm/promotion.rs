@@ -27,7 +27,12 @@ const BEYOND: &[(&str, &str, &str, &str)] = &[
         "hi\n\n",
         "WebAssembly cannot start processes",
     ),
-    ("python", "import os\nprint('once')\nos.waitpid(os.fork() or os._exit(0), 0)", "once\n", "`os.fork` is not in WebAssembly"),
+    (
+        "python",
+        "import os\nprint('once')\nchild = os.fork() or os._exit(0)\nos.waitpid(child, 0)",
+        "once\n",
+        "`os.fork` is not in WebAssembly",
+    ),
     (
         "python",
         "import socket\nlistener = socket.socket()\nlistener.bind(('127.0.0.1', 0))\nprint(listener.getsockname()[0])",
@@ -48,7 +53,12 @@ const BEYOND: &[(&str, &str, &str, &str)] = &[
         "hi\n\n",
         "`child_process` is not in the WebAssembly JavaScript",
     ),
-    ("javascript", "fetch.name; console.log(typeof fetch)", "function\n", "`fetch` is not in the WebAssembly JavaScript"),
+    (
+        "javascript",
+        "fetch.name; console.log(typeof fetch)",
+        "function\n",
+        "`fetch` is not in the WebAssembly JavaScript",
+    ),
 ];
 
 fn serves_both() -> bool {
@@ -108,7 +118,8 @@ fn a_missing_package_is_looked_for_on_the_host() {
 #[test]
 fn what_is_no_fault_of_webassembly_stays() {
     if WASM.serves("python") {
-        let stays = |ran: Ran| assert!(ran.text("engine") == "wasm" || ran.result["promoted"]["reason"] == HEDGED, "{ran:?}");
+        let stays =
+            |ran: Ran| assert!(ran.text("engine") == "wasm" || ran.result["promoted"]["reason"] == HEDGED, "{ran:?}");
         for (language, code) in [
             ("python", "1 / 0"),
             ("python", "import os\nos.no_such_name"),
@@ -151,9 +162,15 @@ fn long_work_is_done_by_the_faster_engine() {
 #[test]
 fn a_hedged_run_keeps_its_deadline() {
     if serves_both() {
-        for (language, code) in [("python", "print('start')\nwhile True: pass"), ("javascript", "console.log('start'); for (;;);")] {
+        for (language, code) in
+            [("python", "print('start')\nwhile True: pass"), ("javascript", "console.log('start'); for (;;);")]
+        {
             let ran = Run::auto(language, code).options(&["--timeout", "2s"]).ran();
-            assert_eq!((ran.code, ran.text("status"), ran.text("stdout")), (Some(124), "timed_out", "start\n"), "{ran:?}");
+            assert_eq!(
+                (ran.code, ran.text("status"), ran.text("stdout")),
+                (Some(124), "timed_out", "start\n"),
+                "{ran:?}"
+            );
         }
     }
 }

@@ -43,7 +43,9 @@ mod tests {
     use super::*;
 
     fn hex(bytes: Option<Vec<u8>>) -> String {
-        bytes.expect("a known algorithm").iter().map(|byte| format!("{byte:02x}")).collect()
+        let digits =
+            |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).expect("a digit"));
+        bytes.expect("a known algorithm").iter().flat_map(digits).collect()
     }
 
     #[test]

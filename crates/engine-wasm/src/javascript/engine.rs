@@ -1,4 +1,4 @@
-//! QuickJS as its exports show it: values, strings, calls.
+//! `QuickJS` as its exports show it: values, strings, calls.
 //!
 //! A value is 64 bits in WebAssembly: the upper half says what it is, the lower half is the number, or where the thing is in memory. What
 //! the lower half points to is the engine's own; nothing here follows it.
@@ -36,8 +36,9 @@ impl Value {
         Self::tagged(TAG_INT, number.cast_unsigned())
     }
 
-    pub(super) const fn bool(value: bool) -> Self {
-        Self::tagged(TAG_BOOL, value as u32)
+    /// True or false, as C has them.
+    pub(super) fn bool(value: i32) -> Self {
+        Self::tagged(TAG_BOOL, u32::from(value != 0))
     }
 
     pub(super) fn float(number: f64) -> Self {
@@ -53,7 +54,8 @@ impl Value {
     }
 
     fn payload(self) -> u32 {
-        self.0 as u32
+        let [a, b, c, d, ..] = self.0.to_le_bytes();
+        u32::from_le_bytes([a, b, c, d])
     }
 
     pub(super) fn is_undefined(self) -> bool {
@@ -412,16 +414,16 @@ impl<'a, S: Scope> Js<'a, S> {
         Ok(taken)
     }
 
-    /// Hands the bytes of a Uint8Array over, or of a text.
+    /// Hands the bytes of a `Uint8Array` over, or of a text.
     pub(super) fn with_bytes<T>(
         &mut self,
         value: Value,
         take: impl FnOnce(&[u8], &mut Guest) -> Result<T>,
     ) -> Result<T, Stop> {
         if value.is_string() {
-            return self.with_text(value, |bytes, guest| match valid_utf8(bytes) {
-                true => take(bytes, guest),
-                false => take(from_wtf8(bytes).as_bytes(), guest),
+            return self.with_text(value, |bytes, guest| match std::str::from_utf8(bytes) {
+                Ok(_) => take(bytes, guest),
+                Err(_) => take(from_wtf8(bytes).as_bytes(), guest),
             });
         }
         let length_at = self.places.table + LENGTH_AT;
@@ -460,7 +462,7 @@ impl<'a, S: Scope> Js<'a, S> {
         }
     }
 
-    /// A Uint8Array of bytes that are in memory already.
+    /// A `Uint8Array` of bytes that are in memory already.
     pub(super) fn new_bytes_at(&mut self, pointer: u32, length: u32) -> Result<Value, Stop> {
         let parameters = (self.context(), pointer, length);
         let value = Value(self.call("JS_NewUint8ArrayCopy", parameters)?);
@@ -564,10 +566,6 @@ fn no_memory() -> wasmtime::Error {
     wasmtime::Error::msg("QuickJS has no memory left")
 }
 
-fn valid_utf8(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).is_ok()
-}
-
 /// Text of JavaScript: UTF-8, except that half a surrogate pair is written like a character of its own. One U+FFFD stands for each.
 fn from_wtf8(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
@@ -593,7 +591,7 @@ mod tests {
         assert!(Value::float(f64::NAN).number().is_nan());
         assert_eq!(Value::int(-7).number().to_bits(), (-7.0_f64).to_bits());
         assert!(Value::UNDEFINED.is_undefined() && Value::UNDEFINED.number().is_nan());
-        assert!(Value::bool(true).is_true() && !Value::bool(false).is_true());
+        assert!(Value::bool(1).is_true() && !Value::bool(0).is_true());
     }
 
     #[test]

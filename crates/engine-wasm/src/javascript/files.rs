@@ -86,10 +86,11 @@ fn write_at(call: &mut Call<'_, '_>, path: &str) -> Result<Value, Stop> {
         let mut files = guest.wasi()?.files();
         let end = position.saturating_add(bytes.len());
         // A file that could not be so long is refused before it is made.
-        let grown = files.stat(path).and_then(|stat| match end as u64 > stat.size {
-            true => files.truncate(path, end as u64),
-            false => Ok(()),
-        });
+        let longer = |stat: &Stat| end as u64 > stat.size;
+        let grown = match files.stat(path) {
+            Ok(stat) if longer(&stat) => files.truncate(path, end as u64),
+            found => found.map(drop),
+        };
         Ok(grown.and_then(|()| {
             let mut contents = files.read(path)?;
             contents.get_mut(position..end).ok_or(Errno::Io)?.copy_from_slice(bytes);
@@ -103,7 +104,7 @@ fn write_at(call: &mut Call<'_, '_>, path: &str) -> Result<Value, Stop> {
 fn list(call: &mut Call<'_, '_>, path: &str) -> Result<Value, Stop> {
     let entries = files(call)?.list(path);
     or_number(entries, |entries| {
-        let named = |(name, kind): (String, FileKind)| {
+        let marked = |(name, kind): (String, FileKind)| {
             let letter = match kind {
                 FileKind::Directory => "d",
                 FileKind::Symlink => "l",
@@ -112,8 +113,8 @@ fn list(call: &mut Call<'_, '_>, path: &str) -> Result<Value, Stop> {
             };
             [letter, &name].concat()
         };
-        let names: Vec<String> = entries.into_iter().map(named).collect();
-        call.js.new_text(&names.join("\0"))
+        let list: Vec<String> = entries.into_iter().map(marked).collect();
+        call.js.new_text(&list.join("\0"))
     })
 }
 

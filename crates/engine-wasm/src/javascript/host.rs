@@ -24,7 +24,7 @@ const MAX_RANDOM: u32 = 1 << 20;
 /// The most of standard input that is handed over at a time.
 const MAX_READ: u32 = 1 << 20;
 
-/// Evaluation flags of QuickJS.
+/// Evaluation flags of the engine.
 const COMPILE_ONLY: u32 = 1 << 5;
 
 /// A call: which operation, and where its arguments are.
@@ -55,6 +55,10 @@ impl Call<'_, '_> {
             20 => self.compile(),
             21 => self.prepare(),
             22 => self.source_map(),
+            23 => {
+                self.js.run_jobs()?;
+                Ok(Value::UNDEFINED)
+            }
             operation @ 30..=33 => self.report(operation),
             40 => {
                 let promise = self.argument(1)?;
@@ -72,7 +76,7 @@ impl Call<'_, '_> {
                 let (memory, _) = Guest::split(self.js.scope())?;
                 Ok(Value::float(bytes_as_number(memory.len())))
             }
-            44 => Ok(Value::bool(self.js.guest()?.was_refused_memory())),
+            44 => Ok(Value::bool(self.js.guest()?.was_refused_memory().into())),
             45 => {
                 self.js.release_reserve()?;
                 Ok(Value::UNDEFINED)
@@ -87,7 +91,7 @@ impl Call<'_, '_> {
             57 => {
                 let bytes = self.argument(1)?;
                 let valid = self.js.with_bytes(bytes, |bytes, _| Ok(std::str::from_utf8(bytes).is_ok()))?;
-                Ok(Value::bool(valid))
+                Ok(Value::bool(valid.into()))
             }
             operation @ 60..=75 => files::answer(self, operation),
             operation => Err(Stop::Ended(wasmtime::Error::msg(format!("there is no operation {operation}")))),

@@ -1,4 +1,4 @@
-//! The JavaScript that makes a Node of QuickJS. It runs once, before the snapshot.
+//! The JavaScript that makes a Node of `QuickJS`. It runs once, before the snapshot.
 
 /// Its parts, in the order in which they are run. What lies near in memory was made at the same time.
 pub(super) const FIRST: &str = "first.js";
@@ -21,7 +21,7 @@ macro_rules! files {
 
 const FILES: &[(&str, &str)] = files! {
     "assert.js" "buffer.js" "builtins.js" "circumstances.js" "clone.js" "console.js" "crypto.js" "decorators.js" "deno.js" "encoding.js" "equal.js" "events.js" "first.js" "fs.js"
-    "globals.js" "host.js" "inspect.js" "loop.js" "locale.js" "main.js" "messages.js" "modules.js" "os.js" "path.js" "performance.js"
+    "globals.js" "host.js" "inspect.js" "loop.js" "locale.js" "main.js" "messages.js" "modules.js" "node_error.js" "os.js" "path.js" "performance.js"
     "places.js" "process.js" "proxies.js" "querystring.js" "random.js" "readline.js" "stacks.js" "stream.js" "string_decoder.js"
     "system_error.js" "uncaught.js" "unsupported.js" "url.js" "util.js" "width.js"
 };

@@ -19,7 +19,7 @@ use crate::typescript::{self, SyntaxError, Token};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// As Node runs a CommonJS module: as the body of a function.
+    /// As Node runs a `CommonJS` module: as the body of a function.
     Script = 0,
     /// The same, of an asynchronous one: for `await` outside all functions.
     AsyncScript = 1,
@@ -171,12 +171,17 @@ fn width(text: &str) -> u32 {
 }
 
 fn is_typescript(name: &str) -> bool {
-    [".ts", ".tsx", ".mts", ".cts"].iter().any(|ending| name.ends_with(ending))
+    ["ts", "tsx", "mts", "cts"].contains(&ending(name))
+}
+
+/// What is behind the last dot. Node takes it as it is written.
+fn ending(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(_, ending)| ending)
 }
 
 /// What the name alone says.
 fn guessed_kind(name: &str) -> Kind {
-    if name.ends_with(".mjs") { Kind::Module } else { Kind::Script }
+    if ending(name) == "mjs" { Kind::Module } else { Kind::Script }
 }
 
 /// A line that only a module can have. For texts that cannot be read, of which something still has to be said.
@@ -207,7 +212,7 @@ fn examine(allocator: &Allocator, source: &str, name: &str) -> Option<Findings> 
     // A module's words: without them it is none, and `await` outside all functions needs to be looked for.
     let may_be_module = ["await", "import", "export"].iter().any(|word| source.contains(word));
     let is_forced = guessed_kind(name) == Kind::Module;
-    if is_forced || (may_be_module && !name.ends_with(".cjs")) {
+    if is_forced || (may_be_module && ending(name) != "cjs") {
         let parsed = parse(allocator, source, SourceType::mjs());
         if !parsed.diagnostics.has_errors() {
             let uses_meta = !parsed.module_record.import_metas.is_empty();
@@ -286,11 +291,7 @@ fn is_too_deep(source: &str) -> bool {
         let mut take = 1;
         match byte {
             b'(' | b'[' | b'{' => levels.push(0),
-            b')' | b']' | b'}' => {
-                if levels.len() > 1 {
-                    depth -= levels.pop().unwrap_or(0);
-                }
-            }
+            b')' | b']' | b'}' if levels.len() > 1 => depth -= levels.pop().unwrap_or(0),
             b';' | b',' => restart(&mut levels, &mut depth),
             b'/' if after.starts_with(b"/") => take = length_until(rest, b"\n"),
             b'/' if after.starts_with(b"*") => take = length_until(rest, b"*/"),
@@ -410,7 +411,7 @@ mod tests {
             ("const a = 1", "const a = 1"),
             ("if (a) b", "if (a) b"),
             ("f(); function f() {}", "f(); function f() {}"),
-            ("#!/usr/bin/env node\n1", "//usr/bin/env node\nreturn (1)"),
+            ("#!/usr/bin/env node\n1", "///usr/bin/env node\nreturn (1)"),
             ("import 'a';\nb", "import 'a';\nexport const __belljar_value = (b)"),
         ] {
             assert_eq!(main(source).1, text, "{source}");

@@ -93,7 +93,7 @@ pub(super) fn endless_output(stage: &Stage, program: Program) {
 }
 
 /// Every byte is kept or counted, and where some were dropped our own note stands between head and tail.
-fn assert_kept(text: &str, dropped: u64, written: u64) {
+pub(super) fn assert_kept(text: &str, dropped: u64, written: u64) {
     let note = format!("\n[… {dropped} bytes dropped …]\n");
     assert_eq!(text.matches(&note).count(), 1, "`{}` is not there once", note.trim());
     let kept = (text.len() - note.len()) as u64;
@@ -101,7 +101,7 @@ fn assert_kept(text: &str, dropped: u64, written: u64) {
     assert!(kept <= KEPT_OUTPUT && kept > KEPT_OUTPUT / 2, "kept {kept} bytes");
 }
 
-fn assert_server_small(outcome: &Outcome) {
+pub(super) fn assert_server_small(outcome: &Outcome) {
     assert!(outcome.peak_memory > 0, "belljar's own memory was never seen");
     assert!(outcome.peak_memory < SERVER_MEMORY, "belljar itself used {} bytes", outcome.peak_memory);
 }

@@ -37,9 +37,22 @@ const fn refused(kind: &'static str, message: &'static str, line: u32) -> Expect
 }
 
 const NO_KILL: &str = "`process.kill` is not in the WebAssembly JavaScript";
-const NO_CHILDREN: &str = "`child_process` is not in the WebAssembly JavaScript";
+const NO_CHILDREN: &str = "`node:child_process` is not in the WebAssembly JavaScript";
 
 pub(super) const EXCEPTIONS: &[Exception] = &[
+    // Errors have the names that they have everywhere, and the numbers that WASI gives them.
+    python(
+        "the disk limit (python)",
+        Expected {
+            ending: Ending::Exit(1),
+            stderr: Text::Has("No space left on device"),
+            error: Some(Error { kind: "OSError", message: "[Errno 51] No space left on device", line: Some(2) }),
+            ..SILENT
+        },
+    ),
+    python("the limit on files", printed("51 True\n")),
+    // There is no `/dev/shm`; that `/box` and `/tmp` are counted together is in `wasm/limits.rs`.
+    javascript("the disk limit counts all places together", printed("ENOENT true true\n")),
     python("the limit on processes", refused("AttributeError", "module 'os' has no attribute 'fork'", 5)),
     // The first thread is refused already, as the kernel refuses the tenth.
     python("the limit on processes counts threads", printed("11 0\n")),
@@ -59,7 +72,10 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     ),
     python("SIGKILL by its own hand", refused("AttributeError", "module 'os' has no attribute 'kill'", 2)),
     javascript("SIGKILL by its own hand", refused("Error", NO_KILL, 1)),
-    python("a child's death is its parent's to tell", refused("AttributeError", "module 'os' has no attribute 'fork'", 2)),
+    python(
+        "a child's death is its parent's to tell",
+        refused("AttributeError", "module 'os' has no attribute 'fork'", 2),
+    ),
     python("what it leaves running ends with it", refused("OSError", "[Errno 58] wasi does not support processes.", 2)),
     javascript("what it leaves running ends with it", refused("Error", NO_CHILDREN, 1)),
 ];
