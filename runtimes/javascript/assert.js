@@ -17,13 +17,17 @@ const HEADINGS = {
   notDeepEqual: 'Expected "actual" not to be loosely deep-equal to:',
 };
 
-const show = (value) => inspect(value, { compact: false, customInspect: false, depth: 1000, maxArrayLength: Infinity, sorted: true, getters: true });
+const show = (value) =>
+  inspect(value, { compact: false, customInspect: false, depth: 1000, maxArrayLength: Infinity, sorted: true, getters: true });
 
 /** The lines that differ, with `+` for what is and `-` for what should be. */
 function difference(actual, expected) {
   const [left, right] = [actual.split('\n'), expected.split('\n')];
   // The longest common run of lines, by the usual table. Long texts are compared from both ends only.
-  if (left.length * right.length > 250_000) return { text: `+ actual - expected\n\n${left.map((line) => `+ ${line}`).join('\n')}\n${right.map((line) => `- ${line}`).join('\n')}` };
+  if (left.length * right.length > 250_000)
+    return {
+      text: `+ actual - expected\n\n${left.map((line) => `+ ${line}`).join('\n')}\n${right.map((line) => `- ${line}`).join('\n')}`,
+    };
   const table = Array.from({ length: left.length + 1 }, () => new Uint32Array(right.length + 1));
   for (let i = left.length - 1; i >= 0; i -= 1) {
     for (let j = right.length - 1; j >= 0; j -= 1) {
@@ -57,7 +61,8 @@ function describe(actual, expected, operator) {
   const heading = HEADINGS[operator];
   if (heading === undefined) return operator;
   const [left, right] = [show(actual), show(expected)];
-  if (operator.startsWith('not')) return left.includes('\n') || left.length > 50 ? `${heading}\n\n${left}\n` : `${heading.slice(0, -1)}: ${left}`;
+  if (operator.startsWith('not'))
+    return left.includes('\n') || left.length > 50 ? `${heading}\n\n${left}\n` : `${heading.slice(0, -1)}: ${left}`;
   const isSimple = (value) => typeof value !== 'object' && typeof value !== 'function';
   if (operator === 'strictEqual' && !left.includes('\n') && !right.includes('\n') && left !== right) {
     if ((isSimple(actual) || actual === null) && (isSimple(expected) || expected === null) && left.length + right.length < 62) {
@@ -65,7 +70,10 @@ function describe(actual, expected, operator) {
     }
   }
   if (left === right) {
-    const same = operator === 'strictEqual' ? 'Values have same structure but are not reference-equal:' : 'Values identical but not reference-equal:';
+    const same =
+      operator === 'strictEqual'
+        ? 'Values have same structure but are not reference-equal:'
+        : 'Values identical but not reference-equal:';
     return `${same}\n\n${left}\n`;
   }
   return `${heading}\n${difference(left, right).text}\n`;
@@ -112,7 +120,10 @@ function checkTrue(self, args) {
   const place = placeOf(error);
   const line = place === undefined ? undefined : sourceLine(place.file, place.line);
   const call = /\bassert(?:\.\w+)*\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)/.exec(line ?? '')?.[0];
-  const text = call === undefined ? 'The expression evaluated to a falsy value' : `The expression evaluated to a falsy value:\n\n  ${call}\n`;
+  const text =
+    call === undefined
+      ? 'The expression evaluated to a falsy value'
+      : `The expression evaluated to a falsy value:\n\n  ${call}\n`;
   const final = new AssertionError({ actual: value, expected: true, message: text, operator: '==', stackStartFn: self });
   final.generatedMessage = true;
   throw final;
@@ -122,23 +133,45 @@ function matches(error, expected, message, self, operator) {
   if (expected === undefined) return;
   if (expected instanceof RegExp) {
     if (expected.test(String(error))) return;
-    fail(error, expected, message ?? `The input did not match the regular expression ${inspect(expected)}. Input:\n\n${inspect(String(error))}\n`, operator, self);
+    fail(
+      error,
+      expected,
+      message ?? `The input did not match the regular expression ${inspect(expected)}. Input:\n\n${inspect(String(error))}\n`,
+      operator,
+      self,
+    );
   }
   if (typeof expected === 'function') {
     if (expected.prototype !== undefined && error instanceof expected) return;
     if (Error.isPrototypeOf(expected) || expected === Error) {
-      if (message === undefined) message = `The error is expected to be an instance of "${expected.name}". Received "${error?.constructor?.name}"\n\nError message:\n\n${error?.message}`;
+      if (message === undefined)
+        message = `The error is expected to be an instance of "${expected.name}". Received "${error?.constructor?.name}"\n\nError message:\n\n${error?.message}`;
       fail(error, expected, message, operator, self);
     }
     if (expected.call({}, error) !== true) {
-      fail(error, expected, message ?? `The ${expected.name ? `"${expected.name}" ` : ''}validation function is expected to return "true". Received ${inspect(expected.call({}, error))}\n\nCaught error:\n\n${inspect(error)}`, operator, self);
+      fail(
+        error,
+        expected,
+        message ??
+          `The ${expected.name ? `"${expected.name}" ` : ''}validation function is expected to return "true". Received ${inspect(expected.call({}, error))}\n\nCaught error:\n\n${inspect(error)}`,
+        operator,
+        self,
+      );
     }
     return;
   }
   for (const key of Object.keys(expected)) {
     const [is, should] = [error?.[key], expected[key]];
     if (typeof is === 'string' && should instanceof RegExp && should.test(is)) continue;
-    if (!isDeepStrictEqual(is, should)) fail(error, expected, message ?? describe(Object.fromEntries(Object.keys(expected).map((name) => [name, error?.[name]])), expected, 'deepStrictEqual'), operator, self);
+    if (!isDeepStrictEqual(is, should))
+      fail(
+        error,
+        expected,
+        message ??
+          describe(Object.fromEntries(Object.keys(expected).map((name) => [name, error?.[name]])), expected, 'deepStrictEqual'),
+        operator,
+        self,
+      );
   }
 }
 
@@ -183,10 +216,12 @@ const loose = {
     checkTrue(loose.ok, args);
   },
   equal(actual, expected, message) {
-    if (!(actual == expected || (actual !== actual && expected !== expected))) fail(actual, expected, message, 'equal', loose.equal);
+    if (!(actual == expected || (actual !== actual && expected !== expected)))
+      fail(actual, expected, message, 'equal', loose.equal);
   },
   notEqual(actual, expected, message) {
-    if (actual == expected || (actual !== actual && expected !== expected)) fail(actual, expected, message, 'notEqual', loose.notEqual);
+    if (actual == expected || (actual !== actual && expected !== expected))
+      fail(actual, expected, message, 'notEqual', loose.notEqual);
   },
   strictEqual(actual, expected, message) {
     if (!Object.is(actual, expected)) fail(actual, expected, message, 'strictEqual', loose.strictEqual);
@@ -216,22 +251,51 @@ const loose = {
     const error = thrownBy(callback);
     if (error === NOTHING) return;
     const text = typeof expected === 'string' ? expected : message;
-    fail(error, expected, `Got unwanted exception${text ? `: ${text}` : '.'}\nActual message: "${error?.message}"`, 'doesNotThrow', loose.doesNotThrow);
+    fail(
+      error,
+      expected,
+      `Got unwanted exception${text ? `: ${text}` : '.'}\nActual message: "${error?.message}"`,
+      'doesNotThrow',
+      loose.doesNotThrow,
+    );
   },
   async doesNotReject(promise, expected, message) {
     const error = await rejectionOf(promise);
     if (error === NOTHING) return;
     const text = typeof expected === 'string' ? expected : message;
-    fail(error, expected, `Got unwanted rejection${text ? `: ${text}` : '.'}\nActual message: "${error?.message}"`, 'doesNotReject', loose.doesNotReject);
+    fail(
+      error,
+      expected,
+      `Got unwanted rejection${text ? `: ${text}` : '.'}\nActual message: "${error?.message}"`,
+      'doesNotReject',
+      loose.doesNotReject,
+    );
   },
   ifError(value) {
-    if (value !== null && value !== undefined) fail(value, null, `ifError got unwanted exception: ${value?.message ?? inspect(value)}`, 'ifError', loose.ifError);
+    if (value !== null && value !== undefined)
+      fail(value, null, `ifError got unwanted exception: ${value?.message ?? inspect(value)}`, 'ifError', loose.ifError);
   },
   match(text, pattern, message) {
-    if (typeof text !== 'string' || !pattern.test(text)) fail(text, pattern, message, 'match', loose.match, `The input did not match the regular expression ${inspect(pattern)}. Input:\n\n${inspect(text)}\n`);
+    if (typeof text !== 'string' || !pattern.test(text))
+      fail(
+        text,
+        pattern,
+        message,
+        'match',
+        loose.match,
+        `The input did not match the regular expression ${inspect(pattern)}. Input:\n\n${inspect(text)}\n`,
+      );
   },
   doesNotMatch(text, pattern, message) {
-    if (typeof text === 'string' && pattern.test(text)) fail(text, pattern, message, 'doesNotMatch', loose.doesNotMatch, `The input was expected to not match the regular expression ${inspect(pattern)}. Input:\n\n${inspect(text)}\n`);
+    if (typeof text === 'string' && pattern.test(text))
+      fail(
+        text,
+        pattern,
+        message,
+        'doesNotMatch',
+        loose.doesNotMatch,
+        `The input was expected to not match the regular expression ${inspect(pattern)}. Input:\n\n${inspect(text)}\n`,
+      );
   },
 };
 

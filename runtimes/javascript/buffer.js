@@ -43,7 +43,11 @@ function encode(text, name) {
     }
     case 'base64':
     case 'base64url': {
-      let digits = text.replace(/=[^]*$/, '').replace(/-/g, '+').replace(/_/g, '/').replace(/[^A-Za-z0-9+/]/g, '');
+      let digits = text
+        .replace(/=[^]*$/, '')
+        .replace(/-/g, '+')
+        .replace(/_/g, '/')
+        .replace(/[^A-Za-z0-9+/]/g, '');
       // One digit alone has not the bits for a byte, and bits that are left over are nobody's.
       if (digits.length % 4 === 1) digits = digits.slice(0, -1);
       return Uint8Array.fromBase64(digits, { lastChunkHandling: 'loose' });
@@ -108,11 +112,17 @@ function checkSize(size) {
 const statics = {
   from(value, encodingOrOffset, length) {
     if (typeof value === 'string') return asBuffer(encode(value, encodingOrOffset));
-    if (value instanceof ArrayBuffer || value instanceof SharedArrayBuffer) return new FastBuffer(value, encodingOrOffset, length);
+    if (value instanceof ArrayBuffer || value instanceof SharedArrayBuffer)
+      return new FastBuffer(value, encodingOrOffset, length);
     if (value !== null && typeof value === 'object') {
       if (ArrayBuffer.isView(value) || Array.isArray(value)) return new FastBuffer(value);
       const primitive = value.valueOf?.();
-      if (primitive !== undefined && primitive !== null && primitive !== value && (typeof primitive === 'string' || typeof primitive === 'object')) {
+      if (
+        primitive !== undefined &&
+        primitive !== null &&
+        primitive !== value &&
+        (typeof primitive === 'string' || typeof primitive === 'object')
+      ) {
         return Buffer.from(primitive, encodingOrOffset, length);
       }
       if (value.type === 'Buffer' && Array.isArray(value.data)) return new FastBuffer(value.data);
@@ -120,7 +130,11 @@ const statics = {
       const text = value[Symbol.toPrimitive]?.('string');
       if (typeof text === 'string') return Buffer.from(text, encodingOrOffset);
     }
-    throw invalidType('first argument', 'of type string or an instance of Buffer, ArrayBuffer, or Array or an Array-like Object', value);
+    throw invalidType(
+      'first argument',
+      'of type string or an instance of Buffer, ArrayBuffer, or Array or an Array-like Object',
+      value,
+    );
   },
   alloc(size, filling, encoding) {
     checkSize(size);
@@ -141,7 +155,8 @@ const statics = {
     const result = new FastBuffer(length);
     let at = 0;
     list.forEach((item, index) => {
-      if (!(item instanceof Uint8Array)) throw invalidType(`"list[${index}]" argument`, 'an instance of Buffer or Uint8Array', item);
+      if (!(item instanceof Uint8Array))
+        throw invalidType(`"list[${index}]" argument`, 'an instance of Buffer or Uint8Array', item);
       if (at >= length) return;
       result.set(item.length > length - at ? item.subarray(0, length - at) : item, at);
       at += item.length;
@@ -338,7 +353,8 @@ function addNumberMethods() {
       const write = function (value, offset = 0) {
         if (isBig && typeof value !== 'bigint') throw invalidType('"value" argument', 'of type bigint', value);
         if (!isBig) value = Number(value);
-        if (isInteger && (value < low || value > high)) throw outOfRange('value', `>= ${low}${isBig ? 'n' : ''} and <= ${high}${isBig ? 'n' : ''}`, value);
+        if (isInteger && (value < low || value > high))
+          throw outOfRange('value', `>= ${low}${isBig ? 'n' : ''} and <= ${high}${isBig ? 'n' : ''}`, value);
         checkOffset(this, offset, size);
         viewOf(this)[`set${kind}`](offset, value, ending === 'LE');
         return offset + size;
@@ -392,7 +408,11 @@ const slicer = (encoding) =>
     return this.toString(encoding, start, end);
   };
 for (const encoding of ['utf8', 'hex', 'base64', 'base64url', 'latin1', 'ascii', 'ucs2']) {
-  Object.defineProperty(FastBuffer.prototype, `${encoding}Slice`, { value: slicer(encoding), writable: true, configurable: true });
+  Object.defineProperty(FastBuffer.prototype, `${encoding}Slice`, {
+    value: slicer(encoding),
+    writable: true,
+    configurable: true,
+  });
 }
 
 export default fill(

@@ -84,22 +84,32 @@ export const setImported = (file, exports) => imported.set(file, exports);
 export const required = (file) => imported.get(file);
 
 const RESERVED = new Set(
-  ('default break case catch class const continue debugger delete do else enum export extends false finally for function if import in ' +
+  (
+    'default break case catch class const continue debugger delete do else enum export extends false finally for function if import in ' +
     'instanceof new null return super switch this throw true try typeof var void while with yield let static implements interface package ' +
-    'private protected public await eval arguments').split(' '),
+    'private protected public await eval arguments'
+  ).split(' '),
 );
 
 /** A module that exports what an object has. */
 export function exportsOf(object, expression) {
   const isObject = (typeof object === 'object' && object !== null) || typeof object === 'function';
-  const names = isObject ? Object.keys(object).filter((name) => /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name) && !RESERVED.has(name)) : [];
+  const names = isObject
+    ? Object.keys(object).filter((name) => /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name) && !RESERVED.has(name))
+    : [];
   return `import { builtin, required } from 'belljar:builtins.js';\nconst value = ${expression};\nexport default value;\n${
-    names.length === 0 ? '' : `const { ${names.map((name, index) => `${name}: v${index}`).join(', ')} } = value;\nexport { ${names.map((name, index) => `v${index} as ${name}`).join(', ')} };\n`
+    names.length === 0
+      ? ''
+      : `const { ${names.map((name, index) => `${name}: v${index}`).join(', ')} } = value;\nexport { ${names.map((name, index) => `v${index} as ${name}`).join(', ')} };\n`
   }`;
 }
 
 /** A module that imports everything of Node's, to be run once before the snapshot. `process` is made of things that a run brings. */
-const preload = () => [...builtins.keys()].filter((name) => name !== 'process' && name !== 'module').map((name) => `import 'node:${name}';`).join('\n');
+const preload = () =>
+  [...builtins.keys()]
+    .filter((name) => name !== 'process' && name !== 'module')
+    .map((name) => `import 'node:${name}';`)
+    .join('\n');
 
 /** The text of one of these as an ES module. */
 export const builtinText = (name) => exportsOf(builtins.get(name), `builtin(${JSON.stringify(name)})`);

@@ -4,7 +4,9 @@ function refused(what) {
   return new DOMException(`${what} could not be cloned.`, 'DataCloneError');
 }
 
-const ERRORS = new Map([EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map((type) => [type.name, type]));
+const ERRORS = new Map(
+  [EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map((type) => [type.name, type]),
+);
 
 export function structuredClone(value, options) {
   if (arguments.length === 0) throw new TypeError('The "value" argument must be specified');
@@ -51,7 +53,8 @@ export function structuredClone(value, options) {
       const copy = keep(Object.create(Type.prototype));
       const error = new Type(given.message);
       Object.defineProperty(error, 'stack', { value: given.stack, writable: true, configurable: true });
-      if ('cause' in given) Object.defineProperty(error, 'cause', { value: clone(given.cause), writable: true, configurable: true });
+      if ('cause' in given)
+        Object.defineProperty(error, 'cause', { value: clone(given.cause), writable: true, configurable: true });
       void copy;
       return keep(error);
     }

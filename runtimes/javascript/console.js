@@ -171,6 +171,9 @@ function drawTable(head, columns) {
   return [rule('┌', '┬', '┐'), line(head), rule('├', '┼', '┤'), ...body, rule('└', '┴', '┘')].join('\n');
 }
 
-export const console = new Console({ stdout: { write: (text) => write(STDOUT, text) }, stderr: { write: (text) => write(STDERR, text) } });
+export const console = new Console({
+  stdout: { write: (text) => write(STDOUT, text) },
+  stderr: { write: (text) => write(STDERR, text) },
+});
 Object.assign(console, { Console, profile() {}, profileEnd() {}, timeStamp() {}, context: missing('console.context') });
 Object.defineProperty(console, Symbol.toStringTag, { value: 'console', configurable: true });

@@ -12,7 +12,10 @@ const HASHES = { md5: 16, sha1: 20, sha224: 28, sha256: 32, sha384: 48, sha512: 
 
 function algorithmOf(name, what) {
   if (typeof name !== 'string') throw invalidType('algorithm', 'of type string', name);
-  const plain = name.toLowerCase().replace(/^rsa-/, '').replace(/^sha-(?=\d)/, 'sha');
+  const plain = name
+    .toLowerCase()
+    .replace(/^rsa-/, '')
+    .replace(/^sha-(?=\d)/, 'sha');
   if (plain in HASHES) return plain;
   // Other hashes exist in Node, so this may not be a mistake.
   if (/^(sha512-\d+|sha3-\d+|shake\d+|blake2[bs]\d+|ripemd(160)?|rmd160|sm3|md4|md5-sha1|whirlpool)$/.test(plain)) {
@@ -28,7 +31,8 @@ function dataOf(data, encoding) {
   throw invalidType('data', 'of type string or an instance of Buffer, TypedArray, or DataView', data);
 }
 
-const encoded = (bytes, encoding) => (encoding === undefined || encoding === 'buffer' ? asBuffer(bytes) : asBuffer(bytes).toString(encoding));
+const encoded = (bytes, encoding) =>
+  encoding === undefined || encoding === 'buffer' ? asBuffer(bytes) : asBuffer(bytes).toString(encoding);
 
 const finalized = () => codeError('ERR_CRYPTO_HASH_FINALIZED', 'Digest already called');
 
@@ -169,7 +173,12 @@ function randomUUID() {
 }
 
 function getRandomValues(target) {
-  if (!ArrayBuffer.isView(target) || target instanceof Float32Array || target instanceof Float64Array || target instanceof DataView) {
+  if (
+    !ArrayBuffer.isView(target) ||
+    target instanceof Float32Array ||
+    target instanceof Float64Array ||
+    target instanceof DataView
+  ) {
     throw new DOMException('The data argument must be an integer-type TypedArray', 'TypeMismatchError');
   }
   if (target.byteLength > 65536) {

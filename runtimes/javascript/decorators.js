@@ -19,5 +19,9 @@ const decorateParam = (index, decorator) => (target, key) => decorator(target, k
 const decorateMetadata = (key, value) => (typeof Reflect.metadata === 'function' ? Reflect.metadata(key, value) : () => {});
 
 export function installDecorators() {
-  Object.defineProperty(globalThis, 'babelHelpers', { value: { decorate, decorateParam, decorateMetadata }, configurable: true, writable: true });
+  Object.defineProperty(globalThis, 'babelHelpers', {
+    value: { decorate, decorateParam, decorateMetadata },
+    configurable: true,
+    writable: true,
+  });
 }

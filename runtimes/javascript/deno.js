@@ -35,8 +35,21 @@ const wrapAsync =
     }
   };
 
-const info = (stats) => ({ isFile: stats.isFile(), isDirectory: stats.isDirectory(), isSymlink: stats.isSymbolicLink(), size: stats.size, mtime: stats.mtime, atime: stats.atime, birthtime: stats.birthtime });
-const entryOf = (entry) => ({ name: entry.name, isFile: entry.isFile(), isDirectory: entry.isDirectory(), isSymlink: entry.isSymbolicLink() });
+const info = (stats) => ({
+  isFile: stats.isFile(),
+  isDirectory: stats.isDirectory(),
+  isSymlink: stats.isSymbolicLink(),
+  size: stats.size,
+  mtime: stats.mtime,
+  atime: stats.atime,
+  birthtime: stats.birthtime,
+});
+const entryOf = (entry) => ({
+  name: entry.name,
+  isFile: entry.isFile(),
+  isDirectory: entry.isDirectory(),
+  isSymlink: entry.isSymbolicLink(),
+});
 const flagOf = (options) => (options?.append ? 'a' : options?.createNew ? 'wx' : 'w');
 
 const known = {
@@ -87,8 +100,16 @@ const known = {
   },
   makeTempDir: async () => fs.mkdtempSync('/tmp/'),
   makeTempDirSync: () => fs.mkdtempSync('/tmp/'),
-  stdout: { writeSync: (bytes) => fs.writeSync(1, bytes), write: async (bytes) => fs.writeSync(1, bytes), isTerminal: () => false },
-  stderr: { writeSync: (bytes) => fs.writeSync(2, bytes), write: async (bytes) => fs.writeSync(2, bytes), isTerminal: () => false },
+  stdout: {
+    writeSync: (bytes) => fs.writeSync(1, bytes),
+    write: async (bytes) => fs.writeSync(1, bytes),
+    isTerminal: () => false,
+  },
+  stderr: {
+    writeSync: (bytes) => fs.writeSync(2, bytes),
+    write: async (bytes) => fs.writeSync(2, bytes),
+    isTerminal: () => false,
+  },
   stdin: {
     readSync: (bytes) => fs.readSync(0, bytes) || null,
     read: async (bytes) => fs.readSync(0, bytes) || null,

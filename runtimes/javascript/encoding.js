@@ -32,7 +32,10 @@ export class TextEncoder {
 const LABELS = new Map([
   ...['utf-8', 'utf8', 'unicode-1-1-utf-8'].map((label) => [label, 'utf-8']),
   ...['utf-16le', 'utf-16', 'ucs-2', 'unicode'].map((label) => [label, 'utf-16le']),
-  ...['latin1', 'iso-8859-1', 'iso8859-1', 'ascii', 'us-ascii', 'windows-1252', 'cp1252', 'l1'].map((label) => [label, 'windows-1252']),
+  ...['latin1', 'iso-8859-1', 'iso8859-1', 'ascii', 'us-ascii', 'windows-1252', 'cp1252', 'l1'].map((label) => [
+    label,
+    'windows-1252',
+  ]),
 ]);
 
 // What windows-1252 has at 0x80–0x9f; the rest is its own number.

@@ -54,8 +54,10 @@ function compare(a, b, mode, seen) {
 }
 
 function sameBytes(a, b, mode) {
-  if (ArrayBuffer.isView(a) && a instanceof Float64Array) return a.length === b.length && a.every((item, i) => (mode === STRICT ? Object.is(item, b[i]) : item === b[i]));
-  const view = (value) => (ArrayBuffer.isView(value) ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength) : new Uint8Array(value));
+  if (ArrayBuffer.isView(a) && a instanceof Float64Array)
+    return a.length === b.length && a.every((item, i) => (mode === STRICT ? Object.is(item, b[i]) : item === b[i]));
+  const view = (value) =>
+    ArrayBuffer.isView(value) ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength) : new Uint8Array(value);
   const [first, second] = [view(a), view(b)];
   return first.length === second.length && first.every((byte, i) => byte === second[i]);
 }
@@ -82,7 +84,8 @@ function sameMap(a, b, mode, seen) {
     let index = left.findIndex((other) => Object.is(other, key) || other === key);
     if (index === -1 || !compare(value, b.get(left[index]), mode, seen)) {
       index = left.findIndex(
-        (other) => (isObject(key) || mode === LOOSE) && compare(key, other, mode, seen) && compare(value, b.get(other), mode, seen),
+        (other) =>
+          (isObject(key) || mode === LOOSE) && compare(key, other, mode, seen) && compare(value, b.get(other), mode, seen),
       );
     }
     if (index === -1) return false;

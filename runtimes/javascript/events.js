@@ -110,7 +110,10 @@ for (const key of Object.keys(emitterMethods)) Object.defineProperty(EventEmitte
 
 function unhandled(error) {
   if (error instanceof Error) return error;
-  const wrapper = codeError('ERR_UNHANDLED_ERROR', `Unhandled error. (${typeof error === 'string' ? `'${error}'` : inspect(error)})`);
+  const wrapper = codeError(
+    'ERR_UNHANDLED_ERROR',
+    `Unhandled error. (${typeof error === 'string' ? `'${error}'` : inspect(error)})`,
+  );
   wrapper.context = error;
   return wrapper;
 }
@@ -279,7 +282,10 @@ export class AbortSignal extends EventTarget {
   }
   static timeout(delay) {
     const signal = new AbortSignal(makeSignal);
-    setTimeout(() => AbortSignal.#abort(signal, new DOMException('The operation was aborted due to timeout', 'TimeoutError')), delay).unref();
+    setTimeout(
+      () => AbortSignal.#abort(signal, new DOMException('The operation was aborted due to timeout', 'TimeoutError')),
+      delay,
+    ).unref();
     return signal;
   }
   static any(signals) {

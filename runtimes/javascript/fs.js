@@ -61,7 +61,9 @@ function check(answer, syscall, path, destination) {
 }
 
 const settings = (options, defaults = {}) =>
-  typeof options === 'string' ? { ...defaults, encoding: options } : { ...defaults, ...(typeof options === 'object' ? options : {}) };
+  typeof options === 'string'
+    ? { ...defaults, encoding: options }
+    : { ...defaults, ...(typeof options === 'object' ? options : {}) };
 
 /** Bytes in the form that was asked for: text, or a Buffer when no encoding is named. */
 const inEncoding = (bytes, encoding) =>
@@ -69,7 +71,8 @@ const inEncoding = (bytes, encoding) =>
 
 /** What can be written to a file, as text or bytes. */
 function contents(data, encoding) {
-  if (typeof data === 'string') return encoding === undefined || encoding === null || /^utf-?8$/i.test(encoding) ? data : Buffer.from(data, encoding);
+  if (typeof data === 'string')
+    return encoding === undefined || encoding === null || /^utf-?8$/i.test(encoding) ? data : Buffer.from(data, encoding);
   const bytes = bytesOf(data);
   if (bytes === undefined) throw invalidType('data', 'of type string or an instance of Buffer, TypedArray, or DataView', data);
   return bytes;
@@ -386,7 +389,9 @@ const sync = {
         return;
       }
       if (!recursive) {
-        const error = new Error(`Recursive option not enabled, cannot copy a directory: cp returned EISDIR (${source} is a directory (not copied)) ${source}`);
+        const error = new Error(
+          `Recursive option not enabled, cannot copy a directory: cp returned EISDIR (${source} is a directory (not copied)) ${source}`,
+        );
         Object.assign(error, { name: 'SystemError', code: 'ERR_FS_EISDIR' });
         throw error;
       }
@@ -487,11 +492,15 @@ const sync = {
     let bytes;
     if (typeof data === 'string') {
       // The rest of the arguments are position and encoding then.
-      [position, bytes] = [typeof offset === 'number' ? offset : undefined, Buffer.from(data, typeof length === 'string' ? length : 'utf8')];
+      [position, bytes] = [
+        typeof offset === 'number' ? offset : undefined,
+        Buffer.from(data, typeof length === 'string' ? length : 'utf8'),
+      ];
     } else {
       if (offset !== null && typeof offset === 'object') ({ offset, length, position } = offset);
       const all = bytesOf(data);
-      if (all === undefined) throw invalidType('buffer', 'of type string or an instance of Buffer, TypedArray, or DataView', data);
+      if (all === undefined)
+        throw invalidType('buffer', 'of type string or an instance of Buffer, TypedArray, or DataView', data);
       bytes = all.subarray(offset ?? 0, length === undefined || length === null ? undefined : (offset ?? 0) + length);
     }
     if (fd === 1 || fd === 2) {
@@ -518,7 +527,11 @@ const sync = {
     return total;
   },
   writevSync(fd, buffers, position) {
-    return buffers.reduce((total, buffer) => total + sync.writeSync(fd, buffer, 0, buffer.length, typeof position === 'number' ? position + total : undefined), 0);
+    return buffers.reduce(
+      (total, buffer) =>
+        total + sync.writeSync(fd, buffer, 0, buffer.length, typeof position === 'number' ? position + total : undefined),
+      0,
+    );
   },
   // Nothing is ever in a cache.
   fsyncSync(fd) {
@@ -781,7 +794,18 @@ for (const name of BOTH) promises[name] = promised(name);
 promises.open = async (path, flags, mode) => new FileHandle(sync.openSync(path, flags, mode));
 fill(promises, 'fs.promises', 'watch statfs link lchmod');
 
-const fs = { ...sync, constants, promises, Stats, Dirent, Dir, ReadStream, WriteStream, FileReadStream: ReadStream, FileWriteStream: WriteStream };
+const fs = {
+  ...sync,
+  constants,
+  promises,
+  Stats,
+  Dirent,
+  Dir,
+  ReadStream,
+  WriteStream,
+  FileReadStream: ReadStream,
+  FileWriteStream: WriteStream,
+};
 for (const name of [...BOTH, ...CALLBACK_ONLY]) fs[name] = withCallback(name);
 for (const name of ['read', 'readv']) fs[name] = withCallback(name, (count, args) => [null, count, args[1]]);
 for (const name of ['write', 'writev']) fs[name] = withCallback(name, (count, args) => [null, count, args[1]]);

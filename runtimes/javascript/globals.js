@@ -36,14 +36,47 @@ async function fetch() {
 }
 
 export function installGlobals() {
-  const enumerable = { clearImmediate, setImmediate, clearInterval, clearTimeout, setInterval, setTimeout, queueMicrotask, structuredClone, atob, btoa, performance, fetch, crypto: webcrypto };
-  const hidden = { console, process, Buffer, TextDecoder, TextEncoder, URL, URLSearchParams, AbortController, AbortSignal, Event, EventTarget, CustomEvent, global: globalThis };
+  const enumerable = {
+    clearImmediate,
+    setImmediate,
+    clearInterval,
+    clearTimeout,
+    setInterval,
+    setTimeout,
+    queueMicrotask,
+    structuredClone,
+    atob,
+    btoa,
+    performance,
+    fetch,
+    crypto: webcrypto,
+  };
+  const hidden = {
+    console,
+    process,
+    Buffer,
+    TextDecoder,
+    TextEncoder,
+    URL,
+    URLSearchParams,
+    AbortController,
+    AbortSignal,
+    Event,
+    EventTarget,
+    CustomEvent,
+    global: globalThis,
+  };
   for (const [names, isEnumerable] of [
     [enumerable, true],
     [hidden, false],
   ]) {
     for (const [name, value] of Object.entries(names)) {
-      Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: isEnumerable || name === 'global' });
+      Object.defineProperty(globalThis, name, {
+        value,
+        writable: true,
+        configurable: true,
+        enumerable: isEnumerable || name === 'global',
+      });
     }
   }
   Object.defineProperty(globalThis, Symbol.toStringTag, { value: 'global', configurable: true });

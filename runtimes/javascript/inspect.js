@@ -91,10 +91,12 @@ inspect.colors = Object.assign(Object.create(null), {
   inspect.colors[name] = [30 + index, 39];
   inspect.colors[`bg${name[0].toUpperCase()}${name.slice(1)}`] = [40 + index, 49];
 });
-['gray', 'redBright', 'greenBright', 'yellowBright', 'blueBright', 'magentaBright', 'cyanBright', 'whiteBright'].forEach((name, index) => {
-  inspect.colors[name] = [90 + index, 39];
-  inspect.colors[`bg${name[0].toUpperCase()}${name.slice(1)}`] = [100 + index, 49];
-});
+['gray', 'redBright', 'greenBright', 'yellowBright', 'blueBright', 'magentaBright', 'cyanBright', 'whiteBright'].forEach(
+  (name, index) => {
+    inspect.colors[name] = [90 + index, 39];
+    inspect.colors[`bg${name[0].toUpperCase()}${name.slice(1)}`] = [100 + index, 49];
+  },
+);
 inspect.colors.grey = inspect.colors.gray;
 
 inspect.styles = Object.assign(Object.create(null), {
@@ -257,7 +259,9 @@ const brand = (value) => (Array.isArray(value) ? 'Array' : typeof value === 'fun
 
 function prefix(constructor, tag, fallback, size = '') {
   if (constructor === null) {
-    return tag !== '' && fallback !== tag ? `[${fallback}${size}: null prototype] [${tag}] ` : `[${fallback}${size}: null prototype] `;
+    return tag !== '' && fallback !== tag
+      ? `[${fallback}${size}: null prototype] [${tag}] `
+      : `[${fallback}${size}: null prototype] `;
   }
   return tag !== '' && constructor !== tag ? `${constructor}${size} [${tag}] ` : `${constructor}${size} `;
 }
@@ -376,16 +380,22 @@ function shapeOf(context, value, constructor, tag, insideTypedArray) {
   }
   if (isInstance(value, ArrayBuffer) || isInstance(value, SharedArrayBuffer)) {
     const name = prefix(constructor, tag, isInstance(value, ArrayBuffer) ? 'ArrayBuffer' : 'SharedArrayBuffer');
-    if (insideTypedArray && keys.length === 0) return { whole: `${name}{ byteLength: ${formatNumber(context, value.byteLength)} }` };
+    if (insideTypedArray && keys.length === 0)
+      return { whole: `${name}{ byteLength: ${formatNumber(context, value.byteLength)} }` };
     return { keys: ['byteLength', ...keys], braces: [`${name}{`, '}'], entries: insideTypedArray ? undefined : bufferEntries };
   }
   if (isInstance(value, DataView)) {
     return { keys: ['byteLength', 'byteOffset', 'buffer', ...keys], braces: [`${prefix(constructor, tag, 'DataView')}{`, '}'] };
   }
-  if (isInstance(value, Promise)) return { keys, braces: [`${prefix(constructor, tag, 'Promise')}{`, '}'], entries: promiseEntries };
+  if (isInstance(value, Promise))
+    return { keys, braces: [`${prefix(constructor, tag, 'Promise')}{`, '}'], entries: promiseEntries };
   if (isInstance(value, WeakSet) || isInstance(value, WeakMap)) {
     const name = isInstance(value, WeakSet) ? 'WeakSet' : 'WeakMap';
-    return { keys, braces: [`${prefix(constructor, tag, name)}{`, '}'], entries: () => [context.stylize('<items unknown>', 'special')] };
+    return {
+      keys,
+      braces: [`${prefix(constructor, tag, name)}{`, '}'],
+      entries: () => [context.stylize('<items unknown>', 'special')],
+    };
   }
   if (isInstance(value, WeakRef)) {
     const entries = (inner, ref, level) => {
@@ -397,7 +407,8 @@ function shapeOf(context, value, constructor, tag, insideTypedArray) {
     return { keys, braces: [`${prefix(constructor, tag, 'WeakRef')}{`, '}'], entries };
   }
   for (const type of [Number, String, Boolean, BigInt, Symbol]) {
-    if (isInstance(value, type) && isGenuine(type.prototype.valueOf, value)) return boxedShape(context, value, type, constructor, tag, keys);
+    if (isInstance(value, type) && isGenuine(type.prototype.valueOf, value))
+      return boxedShape(context, value, type, constructor, tag, keys);
   }
   if (tag === 'Module' && constructor === null) {
     return { keys, braces: ['[Module: null prototype] {', '}'] };
@@ -421,7 +432,11 @@ function iteratorShape(context, value, tag) {
   const type = Object.getPrototypeOf(value) === MapIterator ? 'Map' : 'Set';
   // Looking at the rest of an iterator takes it: there is no way to put it back.
   const name = tag === `${type} Iterator` ? tag : `${tag}] [${type} Iterator`;
-  return { keys: visibleKeys(value, context.showHidden), braces: [`[${name}] {`, '}'], entries: () => [context.stylize('<items unknown>', 'special')] };
+  return {
+    keys: visibleKeys(value, context.showHidden),
+    braces: [`[${name}] {`, '}'],
+    entries: () => [context.stylize('<items unknown>', 'special')],
+  };
 }
 
 function functionBase(value, constructor, tag) {
@@ -510,7 +525,11 @@ function framesWithoutCause(context, error, text) {
     const most = Math.min(frames.length - i, others.length - at);
     while (length < most && frames[i + length] === others[at + length]) length += 1;
     if (length > 3) {
-      frames.splice(i + 1, length - 2, context.stylize(`    ... ${length - 2} lines matching cause stack trace ...`, 'undefined'));
+      frames.splice(
+        i + 1,
+        length - 2,
+        context.stylize(`    ... ${length - 2} lines matching cause stack trace ...`, 'undefined'),
+      );
       break;
     }
   }

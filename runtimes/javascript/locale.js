@@ -44,9 +44,37 @@ function rounded({ whole, fraction }, least, most) {
   return { whole: whole.replace(/^0+(?=\d)/, ''), fraction: kept };
 }
 
-const SYMBOLS = { USD: '$', EUR: '€', GBP: '£', JPY: '¥', INR: '₹', CNY: 'CN¥', KRW: '₩', CAD: 'CA$', AUD: 'A$', BRL: 'R$', MXN: 'MX$', NZD: 'NZ$', HKD: 'HK$', TWD: 'NT$', VND: '₫', ILS: '₪', PHP: '₱' };
+const SYMBOLS = {
+  USD: '$',
+  EUR: '€',
+  GBP: '£',
+  JPY: '¥',
+  INR: '₹',
+  CNY: 'CN¥',
+  KRW: '₩',
+  CAD: 'CA$',
+  AUD: 'A$',
+  BRL: 'R$',
+  MXN: 'MX$',
+  NZD: 'NZ$',
+  HKD: 'HK$',
+  TWD: 'NT$',
+  VND: '₫',
+  ILS: '₪',
+  PHP: '₱',
+};
 const WITHOUT_CENTS = ['JPY', 'KRW', 'VND', 'CLP', 'ISK', 'UGX', 'XAF', 'XOF', 'PYG', 'RWF'];
-const NUMBER_OPTIONS = ['style', 'currency', 'minimumFractionDigits', 'maximumFractionDigits', 'useGrouping', 'minimumIntegerDigits', 'currencyDisplay', 'notation', 'localeMatcher'];
+const NUMBER_OPTIONS = [
+  'style',
+  'currency',
+  'minimumFractionDigits',
+  'maximumFractionDigits',
+  'useGrouping',
+  'minimumIntegerDigits',
+  'currencyDisplay',
+  'notation',
+  'localeMatcher',
+];
 
 function digitCount(value, name, fallback, most = 100) {
   if (value === undefined) return fallback;
@@ -60,7 +88,10 @@ function numberFormat(locales, options, what) {
   checkLocale(locales, what);
   checkOptions(options, NUMBER_OPTIONS, what);
   const { style = 'decimal', currency, useGrouping = true, currencyDisplay = 'symbol', notation = 'standard' } = options ?? {};
-  if (!['decimal', 'percent', 'currency'].includes(style)) throw style === 'unit' ? unsupported(`${what} of units`) : new RangeError(`Value ${style} out of range for Intl.NumberFormat options property style`);
+  if (!['decimal', 'percent', 'currency'].includes(style))
+    throw style === 'unit'
+      ? unsupported(`${what} of units`)
+      : new RangeError(`Value ${style} out of range for Intl.NumberFormat options property style`);
   if (style === 'currency' && currency === undefined) throw new TypeError('Currency code is required with currency style.');
   if (currencyDisplay !== 'symbol') throw unsupported(`${what} with \`currencyDisplay\``);
   if (notation !== 'standard') throw unsupported(`${what} with \`notation\``);
@@ -68,7 +99,8 @@ function numberFormat(locales, options, what) {
   const usual = style === 'currency' ? (WITHOUT_CENTS.includes(code) ? 0 : 2) : 0;
   let least = digitCount(options?.minimumFractionDigits, 'minimumFractionDigits', undefined);
   let most = digitCount(options?.maximumFractionDigits, 'maximumFractionDigits', undefined);
-  if (least !== undefined && most !== undefined && least > most) throw new RangeError('maximumFractionDigits value is out of range.');
+  if (least !== undefined && most !== undefined && least > most)
+    throw new RangeError('maximumFractionDigits value is out of range.');
   least ??= Math.min(usual, most ?? usual);
   most ??= Math.max(least, style === 'currency' ? usual : style === 'percent' ? 0 : 3);
   const leastWhole = digitCount(options?.minimumIntegerDigits, 'minimumIntegerDigits', 1, 21);
@@ -96,25 +128,60 @@ function numberFormat(locales, options, what) {
   };
 }
 
-const MONTHS = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December'];
+const MONTHS = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+];
 const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
 const DATE_FIELDS = ['weekday', 'year', 'month', 'day'];
 const TIME_FIELDS = ['hour', 'minute', 'second', 'fractionalSecondDigits', 'dayPeriod'];
-const DATE_OPTIONS = ['weekday', 'year', 'month', 'day', 'hour', 'minute', 'second', 'hour12', 'hourCycle', 'timeZone', 'dateStyle', 'timeStyle', 'localeMatcher'];
+const DATE_OPTIONS = [
+  'weekday',
+  'year',
+  'month',
+  'day',
+  'hour',
+  'minute',
+  'second',
+  'hour12',
+  'hourCycle',
+  'timeZone',
+  'dateStyle',
+  'timeStyle',
+  'localeMatcher',
+];
 const DATE_STYLES = {
   full: { weekday: 'long', year: 'numeric', month: 'long', day: 'numeric' },
   long: { year: 'numeric', month: 'long', day: 'numeric' },
   medium: { year: 'numeric', month: 'short', day: 'numeric' },
   short: { year: '2-digit', month: 'numeric', day: 'numeric' },
 };
-const TIME_STYLES = { medium: { hour: 'numeric', minute: '2-digit', second: '2-digit' }, short: { hour: 'numeric', minute: '2-digit' } };
+const TIME_STYLES = {
+  medium: { hour: 'numeric', minute: '2-digit', second: '2-digit' },
+  short: { hour: 'numeric', minute: '2-digit' },
+};
 
 const two = (value) => String(value).padStart(2, '0');
 const sized = (value, size) => (size === '2-digit' ? two(value % 100) : String(value));
 
 function dateText(date, { weekday, year, month, day }) {
   const named = month === 'long' || month === 'short';
-  const dayName = weekday === undefined ? undefined : weekday === 'long' ? DAYS[date.getDay()] : DAYS[date.getDay()].slice(0, weekday === 'narrow' ? 1 : 3);
+  const dayName =
+    weekday === undefined
+      ? undefined
+      : weekday === 'long'
+        ? DAYS[date.getDay()]
+        : DAYS[date.getDay()].slice(0, weekday === 'narrow' ? 1 : 3);
   const yearText = year === undefined ? undefined : sized(date.getFullYear(), year);
   const dayText = day === undefined ? undefined : sized(date.getDate(), day);
   if (!named) {
@@ -125,14 +192,20 @@ function dateText(date, { weekday, year, month, day }) {
   }
   const monthName = month === 'long' ? MONTHS[date.getMonth()] : MONTHS[date.getMonth()].slice(0, 3);
   const monthDay = dayText === undefined ? monthName : `${monthName} ${dayText}`;
-  const withYear = yearText === undefined ? monthDay : dayText === undefined ? `${monthDay} ${yearText}` : `${monthDay}, ${yearText}`;
+  const withYear =
+    yearText === undefined ? monthDay : dayText === undefined ? `${monthDay} ${yearText}` : `${monthDay}, ${yearText}`;
   return dayName === undefined ? withYear : `${dayName}, ${withYear}`;
 }
 
 function timeText(date, { hour, minute, second }, is12) {
   if (hour === undefined) {
-    const parts = [minute === undefined ? undefined : two(date.getMinutes()), second === undefined ? undefined : two(date.getSeconds())];
-    return minute !== undefined && second !== undefined ? parts.join(':') : String(minute !== undefined ? date.getMinutes() : date.getSeconds());
+    const parts = [
+      minute === undefined ? undefined : two(date.getMinutes()),
+      second === undefined ? undefined : two(date.getSeconds()),
+    ];
+    return minute !== undefined && second !== undefined
+      ? parts.join(':')
+      : String(minute !== undefined ? date.getMinutes() : date.getSeconds());
   }
   const hours = date.getHours();
   const shown = is12 ? hours % 12 || 12 : hours;
@@ -149,14 +222,18 @@ function dateFormat(locales, options, needed, usual, what) {
   const { timeZone = 'UTC', hour12, hourCycle, dateStyle, timeStyle } = options ?? {};
   if (!/^(UTC|Etc\/UTC|GMT|Etc\/GMT)$/i.test(timeZone)) throw unsupported(`${what} for the time zone ${timeZone}`);
   if (timeStyle === 'full' || timeStyle === 'long') throw unsupported(`${what} with \`timeStyle\` ${timeStyle}`);
-  let fields = Object.fromEntries([...DATE_FIELDS, ...TIME_FIELDS].map((name) => [name, options?.[name]]).filter(([, size]) => size !== undefined));
+  let fields = Object.fromEntries(
+    [...DATE_FIELDS, ...TIME_FIELDS].map((name) => [name, options?.[name]]).filter(([, size]) => size !== undefined),
+  );
   if (fields.month === 'narrow' || fields.weekday === 'narrow') throw unsupported(`${what} with narrow names`);
   if (dateStyle !== undefined || timeStyle !== undefined) {
-    if ((needed === 'date' && timeStyle !== undefined) || (needed === 'time' && dateStyle !== undefined)) throw new TypeError(`Invalid option : ${needed === 'date' ? 'timeStyle' : 'dateStyle'}`);
+    if ((needed === 'date' && timeStyle !== undefined) || (needed === 'time' && dateStyle !== undefined))
+      throw new TypeError(`Invalid option : ${needed === 'date' ? 'timeStyle' : 'dateStyle'}`);
     fields = { ...DATE_STYLES[dateStyle], ...TIME_STYLES[timeStyle] };
   } else {
     const has = (names) => names.some((name) => fields[name] !== undefined);
-    const isEnough = needed === 'date' ? has(DATE_FIELDS) : needed === 'time' ? has(TIME_FIELDS) : has(DATE_FIELDS) || has(TIME_FIELDS);
+    const isEnough =
+      needed === 'date' ? has(DATE_FIELDS) : needed === 'time' ? has(TIME_FIELDS) : has(DATE_FIELDS) || has(TIME_FIELDS);
     if (!isEnough) {
       if (usual !== 'time') Object.assign(fields, { year: 'numeric', month: 'numeric', day: 'numeric' });
       if (usual !== 'date') Object.assign(fields, { hour: 'numeric', minute: '2-digit', second: '2-digit' });
@@ -171,7 +248,8 @@ function dateFormat(locales, options, needed, usual, what) {
     const day = hasDate ? dateText(date, fields) : '';
     const time = hasTime ? timeText(date, fields, is12) : '';
     if (day === '' || time === '') return day || time;
-    const onlyDay = fields.weekday !== undefined && fields.month === undefined && fields.year === undefined && fields.day === undefined;
+    const onlyDay =
+      fields.weekday !== undefined && fields.month === undefined && fields.year === undefined && fields.day === undefined;
     const between = onlyDay ? ' ' : fields.month === 'long' ? ' at ' : ', ';
     return `${day}${between}${time}`;
   };
@@ -181,7 +259,16 @@ function dateFormat(locales, options, needed, usual, what) {
 const ORDER = ' _-,;:!?.\'"()[]{}@*/\\&#%`^+<=>|~$0123456789';
 const PRIMARY = new Map([...ORDER].map((character, index) => [character, index + 1]));
 for (let i = 0; i < 26; i += 1) PRIMARY.set(String.fromCharCode(97 + i), 1000 + i * 10);
-for (const [letter, after] of [['æ', 'a'], ['ø', 'o'], ['đ', 'd'], ['ł', 'l'], ['þ', 't'], ['ð', 'd'], ['œ', 'o']]) PRIMARY.set(letter, PRIMARY.get(after) + 5);
+for (const [letter, after] of [
+  ['æ', 'a'],
+  ['ø', 'o'],
+  ['đ', 'd'],
+  ['ł', 'l'],
+  ['þ', 't'],
+  ['ð', 'd'],
+  ['œ', 'o'],
+])
+  PRIMARY.set(letter, PRIMARY.get(after) + 5);
 
 function weights(text, isNumeric) {
   const result = [];
@@ -287,7 +374,15 @@ function intl() {
       };
     }
   }
-  for (const name of ['PluralRules', 'RelativeTimeFormat', 'ListFormat', 'Segmenter', 'DisplayNames', 'Locale', 'DurationFormat']) {
+  for (const name of [
+    'PluralRules',
+    'RelativeTimeFormat',
+    'ListFormat',
+    'Segmenter',
+    'DisplayNames',
+    'Locale',
+    'DurationFormat',
+  ]) {
     Intl[name] = class {
       constructor() {
         throw unsupported(`Intl.${name}`);
@@ -302,7 +397,8 @@ function intl() {
 
 export function install() {
   const define = (target, methods) => {
-    for (const [name, value] of Object.entries(methods)) Object.defineProperty(target, name, { value, writable: true, configurable: true, enumerable: false });
+    for (const [name, value] of Object.entries(methods))
+      Object.defineProperty(target, name, { value, writable: true, configurable: true, enumerable: false });
   };
   const toString = Date.prototype.toString;
   const toTimeString = Date.prototype.toTimeString;
@@ -343,7 +439,9 @@ export function install() {
   });
   define(Array.prototype, {
     toLocaleString(locales, options) {
-      return Array.from(this, (item) => (item === null || item === undefined ? '' : item.toLocaleString(locales, options))).join(',');
+      return Array.from(this, (item) => (item === null || item === undefined ? '' : item.toLocaleString(locales, options))).join(
+        ',',
+      );
     },
   });
   Object.defineProperty(globalThis, 'Intl', { value: intl(), writable: true, configurable: true, enumerable: false });

@@ -183,7 +183,9 @@ function nameOf(error) {
 
 /** The first line of the message that says something. */
 function summary(error) {
-  const lines = String(error.message ?? '').split('\n').filter((line) => line.trim() !== '');
+  const lines = String(error.message ?? '')
+    .split('\n')
+    .filter((line) => line.trim() !== '');
   return (lines[0] ?? '').trim().replace(/:$/, '');
 }
 
@@ -241,7 +243,9 @@ function isPlain(root) {
     if (prototype !== Object.prototype && prototype !== null) return false;
     const properties = Object.entries(Object.getOwnPropertyDescriptors(item));
     if (Object.getOwnPropertySymbols(item).length > 0) return false;
-    return properties.every(([name, property]) => name.isWellFormed() && property.enumerable && 'value' in property && visit(property.value, depth + 1));
+    return properties.every(
+      ([name, property]) => name.isWellFormed() && property.enumerable && 'value' in property && visit(property.value, depth + 1),
+    );
   };
   return visit(root, 0);
 }

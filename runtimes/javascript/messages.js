@@ -62,7 +62,10 @@ function expressionBefore(text, end) {
 /** The expression at the place of an error, which the engine sets at the name that ends it. */
 function expressionAt({ text, at }) {
   const rest = text.slice(at);
-  const [, space, called] = /^(\s*(?:new\s+)?(?:\?\.|\.)?\s*)([\p{ID_Start}$_#][\p{ID_Continue}$]*(?:\.[\p{ID_Start}$_#][\p{ID_Continue}$]*)*)?/u.exec(rest);
+  const [, space, called] =
+    /^(\s*(?:new\s+)?(?:\?\.|\.)?\s*)([\p{ID_Start}$_#][\p{ID_Continue}$]*(?:\.[\p{ID_Start}$_#][\p{ID_Continue}$]*)*)?/u.exec(
+      rest,
+    );
   if (called === undefined) {
     if (!rest.startsWith('[')) return '(intermediate value)';
     const end = rest.indexOf(']');
@@ -80,20 +83,27 @@ const notA = (kind) => (match, sites) => {
   }
   const place = textAt(sites);
   if (place === undefined) return `(intermediate value) is not ${kind}`;
-  const isConstructed = /\bnew\s+(?:[\p{ID_Continue}$]+\.)*$/u.test(place.text.slice(0, place.at)) || /^new\b/.test(place.text.slice(place.at));
+  const isConstructed =
+    /\bnew\s+(?:[\p{ID_Continue}$]+\.)*$/u.test(place.text.slice(0, place.at)) || /^new\b/.test(place.text.slice(place.at));
   return `${expressionAt(place)} is not ${isConstructed ? 'a constructor' : kind}`;
 };
 
 /** Names what was to be iterated, if the line of the error has only one such thing. */
 function notIterable(sites, fallback) {
   const place = textAt(sites);
-  const found = [...(place?.text.slice(place.at).matchAll(/(?:\bof\s+|\.\.\.|\]\s*=\s*)([\p{ID_Start}$_][\p{ID_Continue}$.]*)(?=\s*[;,)\]}]|$)/gu) ?? [])];
+  const found = [
+    ...(place?.text
+      .slice(place.at)
+      .matchAll(/(?:\bof\s+|\.\.\.|\]\s*=\s*)([\p{ID_Start}$_][\p{ID_Continue}$.]*)(?=\s*[;,)\]}]|$)/gu) ?? []),
+  ];
   return `${found.length === 1 ? found[0][1] : fallback} is not iterable`;
 }
 
 const KEYWORDS = new Set(
-  ('break case catch class const continue debugger default delete do else export extends false finally for function if import in ' +
-    'instanceof new null return super switch this throw true try typeof var void while with enum').split(' '),
+  (
+    'break case catch class const continue debugger default delete do else export extends false finally for function if import in ' +
+    'instanceof new null return super switch this throw true try typeof var void while with enum'
+  ).split(' '),
 );
 
 /** What V8 says of a token that does not belong where it is. */
@@ -138,8 +148,14 @@ const RULES = new Map([
             ? `${value === 'null' ? 'object null' : value} is not iterable (cannot read property Symbol(Symbol.iterator))`
             : notIterable(sites, value),
       ],
-      [/^cannot read property '(.*)' of (null|undefined)$/s, ([, name, value]) => `Cannot read properties of ${value} (reading '${name}')`],
-      [/^cannot set property '(.*)' of (null|undefined)$/s, ([, name, value]) => `Cannot set properties of ${value} (setting '${name}')`],
+      [
+        /^cannot read property '(.*)' of (null|undefined)$/s,
+        ([, name, value]) => `Cannot read properties of ${value} (reading '${name}')`,
+      ],
+      [
+        /^cannot set property '(.*)' of (null|undefined)$/s,
+        ([, name, value]) => `Cannot set properties of ${value} (setting '${name}')`,
+      ],
       ['not a constructor', notA('a constructor')],
       [
         /^'(.*)' is read-only$/s,
@@ -154,7 +170,9 @@ const RULES = new Map([
       [
         'value is not iterable',
         (match, sites) =>
-          isNative(sites) ? 'object is not iterable (cannot read property Symbol(Symbol.iterator))' : notIterable(sites, 'object'),
+          isNative(sites)
+            ? 'object is not iterable (cannot read property Symbol(Symbol.iterator))'
+            : notIterable(sites, 'object'),
       ],
       ['object is not extensible', 'Cannot add property, object is not extensible'],
       [
@@ -210,10 +228,7 @@ const RULES = new Map([
             : 'toFixed() digits argument must be between 0 and 100';
         },
       ],
-      [
-        'cannot convert to BigInt: not an integer',
-        'The number cannot be converted to a BigInt because it is not an integer',
-      ],
+      ['cannot convert to BigInt: not an integer', 'The number cannot be converted to a BigInt because it is not an integer'],
     ],
   ],
   [URIError.prototype, [[/./, 'URI malformed']]],

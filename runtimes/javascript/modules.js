@@ -70,7 +70,8 @@ function findPackage(name, from, conditions) {
       const manifest = readManifest(root);
       const { exports } = manifest ?? {};
       if (exports !== undefined && exports !== null) {
-        const isMap = typeof exports === 'object' && !Array.isArray(exports) && Object.keys(exports).some((key) => key.startsWith('.'));
+        const isMap =
+          typeof exports === 'object' && !Array.isArray(exports) && Object.keys(exports).some((key) => key.startsWith('.'));
         const target = exported(isMap ? exports[`.${rest ?? ''}`] : rest === undefined ? exports : undefined, conditions);
         if (target !== undefined) return path.join(root, target);
       }
@@ -87,7 +88,11 @@ function findInternal(name, from, conditions) {
     const manifest = readManifest(directory);
     if (manifest !== undefined) {
       const target = exported(manifest.imports?.[name], conditions);
-      return target === undefined ? undefined : target.startsWith('.') ? path.join(directory, target) : find(target, directory, conditions);
+      return target === undefined
+        ? undefined
+        : target.startsWith('.')
+          ? path.join(directory, target)
+          : find(target, directory, conditions);
     }
     if (directory === '/') return undefined;
   }
@@ -125,12 +130,16 @@ class Module {
 
 function resolveRequired(name, module) {
   if (typeof name !== 'string') throw invalidType('id', 'of type string', name);
-  if (name === '') throw codeError('ERR_INVALID_ARG_VALUE', "The argument 'id' must be a non-empty string. Received ''", TypeError);
+  if (name === '')
+    throw codeError('ERR_INVALID_ARG_VALUE', "The argument 'id' must be a non-empty string. Received ''", TypeError);
   const found = find(name, module.path, ['node', 'require', 'default']);
   if (found !== undefined) return found;
   const stack = [];
   for (let item = module; item; item = item.parent) stack.push(item.filename);
-  const error = codeError('MODULE_NOT_FOUND', `Cannot find module '${name}'\nRequire stack:\n${stack.map((file) => `- ${file}`).join('\n')}`);
+  const error = codeError(
+    'MODULE_NOT_FOUND',
+    `Cannot find module '${name}'\nRequire stack:\n${stack.map((file) => `- ${file}`).join('\n')}`,
+  );
   error.requireStack = stack;
   if (isBare(name)) mark(error, notHere(name));
   throw error;
@@ -196,7 +205,10 @@ function importNow(file) {
   host.runJobs();
   const state = host.promiseState(promise);
   if (state === 0) {
-    throw codeError('ERR_REQUIRE_ASYNC_MODULE', 'require() cannot be used on an ESM graph with top-level await. Use import() instead.');
+    throw codeError(
+      'ERR_REQUIRE_ASYNC_MODULE',
+      'require() cannot be used on an ESM graph with top-level await. Use import() instead.',
+    );
   }
   const result = host.promiseResult(promise);
   if (state === 1) return 'module.exports' in result ? result['module.exports'] : result;
@@ -289,7 +301,9 @@ export function resolveImport(base, name) {
     throw error;
   }
   if (found === undefined) {
-    const what = isBare(name) ? `package '${name}'` : `module '${path.resolve(from, name.startsWith('file:') ? fileURLToPath(name) : name)}'`;
+    const what = isBare(name)
+      ? `package '${name}'`
+      : `module '${path.resolve(from, name.startsWith('file:') ? fileURLToPath(name) : name)}'`;
     const error = codeError('ERR_MODULE_NOT_FOUND', `Cannot find ${what} imported from ${base}`);
     if (isBare(name)) mark(error, notHere(name));
     locateImport(error, base, name);
@@ -335,4 +349,3 @@ export function loadImport(name) {
   if (typeof text === 'number') throw codeError('ERR_MODULE_NOT_FOUND', `Cannot find module '${name}'`);
   return prepare(text, name).slice(1);
 }
-

@@ -93,7 +93,13 @@ export function parse(path) {
   const trimmed = path.replace(/\/+$/, '');
   const slash = trimmed.lastIndexOf('/');
   const dir = slash === -1 ? '' : slash === 0 ? '/' : trimmed.slice(0, slash);
-  return { root, dir: path !== '' && trimmed === '' ? '/' : dir, base, ext, name: ext === '' ? base : base.slice(0, -ext.length) };
+  return {
+    root,
+    dir: path !== '' && trimmed === '' ? '/' : dir,
+    base,
+    ext,
+    name: ext === '' ? base : base.slice(0, -ext.length),
+  };
 }
 
 export function format(parts) {

@@ -27,13 +27,19 @@ export const performance = {
   },
   mark: (name, { startTime = host.milliseconds(), detail } = {}) => entry(`${name}`, 'mark', startTime, 0, detail),
   measure(name, startOrOptions, endMark) {
-    const { start, end = endMark, duration, detail } = typeof startOrOptions === 'object' && startOrOptions !== null ? startOrOptions : { start: startOrOptions };
+    const {
+      start,
+      end = endMark,
+      duration,
+      detail,
+    } = typeof startOrOptions === 'object' && startOrOptions !== null ? startOrOptions : { start: startOrOptions };
     const from = timeOf(start, 0);
     const to = duration === undefined ? timeOf(end, host.milliseconds()) : from + duration;
     return entry(`${name}`, 'measure', from, to - from, detail);
   },
   getEntries: () => entries.toSorted((a, b) => a.startTime - b.startTime),
-  getEntriesByName: (name, type) => entries.filter((item) => item.name === name && (type === undefined || item.entryType === type)),
+  getEntriesByName: (name, type) =>
+    entries.filter((item) => item.name === name && (type === undefined || item.entryType === type)),
   getEntriesByType: (type) => entries.filter((item) => item.entryType === type),
   clearMarks: (name) => clear('mark', name),
   clearMeasures: (name) => clear('measure', name),

@@ -48,7 +48,8 @@ class StandardOutput extends Writable {
   }
   write(chunk, encoding, callback) {
     if (typeof encoding === 'function') [callback, encoding] = [encoding, undefined];
-    if (typeof chunk === 'string') host.write(this.fd, encoding === undefined || /^utf-?8$/i.test(encoding) ? chunk : Buffer.from(chunk, encoding));
+    if (typeof chunk === 'string')
+      host.write(this.fd, encoding === undefined || /^utf-?8$/i.test(encoding) ? chunk : Buffer.from(chunk, encoding));
     else if (chunk instanceof Uint8Array) host.write(this.fd, chunk);
     else throw invalidType('chunk', 'of type string or an instance of Buffer, TypedArray, or DataView', chunk);
     if (callback) nextTick(callback);
@@ -206,10 +207,14 @@ Object.assign(process, {
   getgroups: () => [1000],
   emitWarning(warning, type = 'Warning', code) {
     if (type !== null && typeof type === 'object') ({ type = 'Warning', code } = type);
-    const error = warning instanceof Error ? warning : Object.assign(new Error(`${warning}`), { name: typeof type === 'string' ? type : 'Warning' });
+    const error =
+      warning instanceof Error
+        ? warning
+        : Object.assign(new Error(`${warning}`), { name: typeof type === 'string' ? type : 'Warning' });
     if (code) error.code ??= code;
     nextTick(() => {
-      if (!process.emit('warning', error)) host.write(2, `(node:1) ${error.code ? `[${error.code}] ` : ''}${error.name}: ${error.message}\n`);
+      if (!process.emit('warning', error))
+        host.write(2, `(node:1) ${error.code ? `[${error.code}] ` : ''}${error.name}: ${error.message}\n`);
     });
   },
   getActiveResourcesInfo: () => [],

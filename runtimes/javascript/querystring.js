@@ -38,9 +38,19 @@ function stringify(object, separator = '&', equals = '=', { encodeURIComponent: 
   if (object === null || typeof object !== 'object') return '';
   const pair = (name, value) => `${encode(name)}${equals || '='}${encode(primitive(value))}`;
   return Object.keys(object)
-    .flatMap((name) => (Array.isArray(object[name]) ? object[name].map((value) => pair(name, value)) : [pair(name, object[name])]))
+    .flatMap((name) =>
+      Array.isArray(object[name]) ? object[name].map((value) => pair(name, value)) : [pair(name, object[name])],
+    )
     .join(separator || '&');
 }
 
-const querystring = { parse, stringify, escape, unescape, decode: parse, encode: stringify, unescapeBuffer: (text) => Buffer.from(unescape(`${text}`)) };
+const querystring = {
+  parse,
+  stringify,
+  escape,
+  unescape,
+  decode: parse,
+  encode: stringify,
+  unescapeBuffer: (text) => Buffer.from(unescape(`${text}`)),
+};
 export default querystring;

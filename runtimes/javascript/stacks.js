@@ -18,7 +18,22 @@ export function nameNatives() {
       }
     }
   };
-  for (const type of [Object, Function, Array, String, Number, Boolean, BigInt, Symbol, RegExp, Date, Map, Set, Promise, ArrayBuffer]) {
+  for (const type of [
+    Object,
+    Function,
+    Array,
+    String,
+    Number,
+    Boolean,
+    BigInt,
+    Symbol,
+    RegExp,
+    Date,
+    Map,
+    Set,
+    Promise,
+    ArrayBuffer,
+  ]) {
     add(type, type.name === 'Function' || type.name === 'Promise' || type.name === 'Object' ? type.name : 'Function');
     add(type.prototype, type.name);
   }
@@ -87,7 +102,8 @@ export function locateImport(error, file, name) {
   for (let line = 1; ; line += 1) {
     const text = sourceLine(file, line);
     if (text === undefined) return;
-    const column = Math.max(...[`'${name}'`, `"${name}"`, `'node:${name}'`, `"node:${name}"`].map((quoted) => text.indexOf(quoted))) + 1;
+    const column =
+      Math.max(...[`'${name}'`, `"${name}"`, `'node:${name}'`, `"node:${name}"`].map((quoted) => text.indexOf(quoted))) + 1;
     if (column > 0) {
       places.set(error, { file, line, column });
       defineStack(error, `${heading(error)}\n    at ${file}:${line}:${column}`);

@@ -99,7 +99,8 @@ const sizeOf = (state, chunk) => (state.objectMode ? 1 : chunk.length);
 
 function maybeRead(stream) {
   const state = stream._readable;
-  if (state.reading || state.ended || stream.destroyed || stream._constructing || state.length >= Math.max(state.limit, 1)) return;
+  if (state.reading || state.ended || stream.destroyed || stream._constructing || state.length >= Math.max(state.limit, 1))
+    return;
   state.reading = true;
   try {
     stream._read(state.limit);
@@ -287,10 +288,18 @@ const readableMethods = {
     for await (const item of this) await callback(item);
   },
   map(callback) {
-    return from(transformed(this, async function* (item) { yield await callback(item); }));
+    return from(
+      transformed(this, async function* (item) {
+        yield await callback(item);
+      }),
+    );
   },
   filter(callback) {
-    return from(transformed(this, async function* (item) { if (await callback(item)) yield item; }));
+    return from(
+      transformed(this, async function* (item) {
+        if (await callback(item)) yield item;
+      }),
+    );
   },
   async reduce(callback, initial) {
     const items = await this.toArray();
@@ -328,7 +337,12 @@ async function* iterate(stream) {
   stream.on('close', notify);
   try {
     while (true) {
-      const chunk = state.chunks.length > 0 && !stream.destroyed ? (state.objectMode || state.decoder ? takeAny(stream) : stream.read()) : null;
+      const chunk =
+        state.chunks.length > 0 && !stream.destroyed
+          ? state.objectMode || state.decoder
+            ? takeAny(stream)
+            : stream.read()
+          : null;
       if (chunk !== null) yield chunk;
       else if (error) throw error;
       else if (finished || state.endEmitted) return;
@@ -470,7 +484,11 @@ function writeNext(stream) {
     else settle();
   };
   try {
-    if (many) stream._writev(batch.map(({ chunk, encoding }) => ({ chunk, encoding })), done);
+    if (many)
+      stream._writev(
+        batch.map(({ chunk, encoding }) => ({ chunk, encoding })),
+        done,
+      );
     else stream._write(batch[0].chunk, batch[0].encoding, done);
   } catch (error) {
     isSync = false;
@@ -505,7 +523,11 @@ const writableMethods = {
     if (!state.objectMode) {
       if (typeof chunk === 'string') {
         if (state.decodeStrings) [chunk, encoding] = [Buffer.from(chunk, encoding ?? state.encoding), 'buffer'];
-      } else if (chunk instanceof Uint8Array) [chunk, encoding] = [chunk instanceof Buffer ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength), 'buffer'];
+      } else if (chunk instanceof Uint8Array)
+        [chunk, encoding] = [
+          chunk instanceof Buffer ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength),
+          'buffer',
+        ];
       else throw invalidType('chunk', 'of type string or an instance of Buffer, TypedArray, or DataView', chunk);
     }
     if (state.ending || this.destroyed) {
@@ -687,7 +709,8 @@ export function finished(stream, options, callback) {
 export function pipeline(...steps) {
   const callback = typeof steps.at(-1) === 'function' && steps.length > 1 ? steps.pop() : undefined;
   if (Array.isArray(steps[0]) && steps.length === 1) steps = steps[0];
-  if (callback === undefined) throw codeError('ERR_INVALID_ARG_TYPE', 'The "streams[stream.length - 1]" property must be of type function', TypeError);
+  if (callback === undefined)
+    throw codeError('ERR_INVALID_ARG_TYPE', 'The "streams[stream.length - 1]" property must be of type function', TypeError);
   runPipeline(steps).then(
     (value) => nextTick(callback, undefined, value),
     (error) => nextTick(callback, error),
@@ -734,7 +757,14 @@ const complete = (stream, options) =>
 
 export const promises = {
   pipeline(...steps) {
-    const options = steps.length > 1 && typeof steps.at(-1) === 'object' && steps.at(-1)._readable === undefined && steps.at(-1)._writable === undefined && !(Symbol.asyncIterator in steps.at(-1)) ? steps.pop() : undefined;
+    const options =
+      steps.length > 1 &&
+      typeof steps.at(-1) === 'object' &&
+      steps.at(-1)._readable === undefined &&
+      steps.at(-1)._writable === undefined &&
+      !(Symbol.asyncIterator in steps.at(-1))
+        ? steps.pop()
+        : undefined;
     return runPipeline(steps, options);
   },
   finished: complete,

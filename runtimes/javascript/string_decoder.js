@@ -11,7 +11,9 @@ export class StringDecoder {
     if (!Buffer.isEncoding(encoding)) {
       throw codeError('ERR_UNKNOWN_ENCODING', `Unknown encoding: ${encoding}`, TypeError);
     }
-    this.encoding = { 'utf-8': 'utf8', ucs2: 'utf16le', 'ucs-2': 'utf16le', 'utf-16le': 'utf16le', binary: 'latin1' }[encoding.toLowerCase()] ?? encoding.toLowerCase();
+    this.encoding =
+      { 'utf-8': 'utf8', ucs2: 'utf16le', 'ucs-2': 'utf16le', 'utf-16le': 'utf16le', binary: 'latin1' }[encoding.toLowerCase()] ??
+      encoding.toLowerCase();
   }
 
   #incomplete(bytes) {

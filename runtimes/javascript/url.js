@@ -31,7 +31,8 @@ export class URLSearchParams {
         }
         this.#list.push(entry.map((item) => `${item}`.toWellFormed()));
       }
-    } else for (const key of Reflect.ownKeys(init)) if (typeof key === 'string') this.#list.push([key, `${init[key]}`.toWellFormed()]);
+    } else
+      for (const key of Reflect.ownKeys(init)) if (typeof key === 'string') this.#list.push([key, `${init[key]}`.toWellFormed()]);
   }
 
   #parse(text) {
@@ -250,7 +251,20 @@ export class URL {
   [custom](depth, options) {
     if (depth < 0) return '[URL]';
     const { href, origin, protocol, username, password, host: hostPart, hostname, port, pathname, search, hash } = this.#parts;
-    const shown = { href, origin, protocol, username, password, host: hostPart, hostname, port, pathname, search, searchParams: this.searchParams, hash };
+    const shown = {
+      href,
+      origin,
+      protocol,
+      username,
+      password,
+      host: hostPart,
+      hostname,
+      port,
+      pathname,
+      search,
+      searchParams: this.searchParams,
+      hash,
+    };
     return `URL ${inspect(shown, { ...options, depth })}`;
   }
 }
@@ -272,7 +286,14 @@ export function pathToFileURL(file) {
   let resolved = path.resolve(file);
   if (file.endsWith('/') && !resolved.endsWith('/')) resolved += '/';
   const url = new URL('file:///');
-  url.pathname = resolved.replace(/%/g, '%25').replace(/\\/g, '%5C').replace(/\n/g, '%0A').replace(/\r/g, '%0D').replace(/\t/g, '%09').replace(/\?/g, '%3F').replace(/#/g, '%23');
+  url.pathname = resolved
+    .replace(/%/g, '%25')
+    .replace(/\\/g, '%5C')
+    .replace(/\n/g, '%0A')
+    .replace(/\r/g, '%0D')
+    .replace(/\t/g, '%09')
+    .replace(/\?/g, '%3F')
+    .replace(/#/g, '%23');
   return url;
 }
 
@@ -304,7 +325,20 @@ function parse(text, parseQuery = false) {
 }
 
 function Url() {
-  Object.assign(this, { protocol: null, slashes: null, auth: null, host: null, port: null, hostname: null, hash: null, search: null, query: null, pathname: null, path: null, href: null });
+  Object.assign(this, {
+    protocol: null,
+    slashes: null,
+    auth: null,
+    host: null,
+    port: null,
+    hostname: null,
+    hash: null,
+    search: null,
+    query: null,
+    pathname: null,
+    path: null,
+    href: null,
+  });
 }
 Url.prototype.format = function () {
   return format(this);
@@ -322,7 +356,11 @@ function format(value, { auth = true, fragment = true, search = true, unicode = 
   const protocol = value.protocol ? `${value.protocol}${value.protocol.endsWith(':') ? '' : ':'}` : '';
   const hostPart = value.host ?? (value.hostname ? `${value.hostname}${value.port ? `:${value.port}` : ''}` : null);
   const slashes = value.slashes || (/^(https?|ftp|file|wss?):$/.test(protocol) && hostPart !== null) ? '//' : '';
-  const query = value.search ?? (value.query && typeof value.query === 'object' && Object.keys(value.query).length > 0 ? `?${querystring.stringify(value.query)}` : '');
+  const query =
+    value.search ??
+    (value.query && typeof value.query === 'object' && Object.keys(value.query).length > 0
+      ? `?${querystring.stringify(value.query)}`
+      : '');
   let pathname = value.pathname ?? '';
   if (slashes && pathname && pathname[0] !== '/') pathname = `/${pathname}`;
   const hash = value.hash ? (value.hash[0] === '#' ? value.hash : `#${value.hash}`) : '';
@@ -350,7 +388,16 @@ export default fill(
     domainToUnicode: (name) => host.domainTo('unicode', `${name}`),
     urlToHttpOptions(url) {
       const { hash, search, pathname, href, hostname, protocol, port, username, password } = url;
-      const options = { __proto__: null, protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), hash, search, pathname, path: `${pathname}${search}`, href };
+      const options = {
+        __proto__: null,
+        protocol,
+        hostname: hostname.replace(/^\[(.*)\]$/, '$1'),
+        hash,
+        search,
+        pathname,
+        path: `${pathname}${search}`,
+        href,
+      };
       if (port !== '') options.port = Number(port);
       if (username || password) options.auth = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
       return options;

@@ -39,7 +39,9 @@ function callbackify(original) {
     original.apply(this, args).then(
       (value) => process.nextTick(callback, null, value),
       (reason) => {
-        const error = reason || Object.assign(new Error('Promise was rejected with a falsy value'), { code: 'ERR_FALSY_VALUE_REJECTION', reason });
+        const error =
+          reason ||
+          Object.assign(new Error('Promise was rejected with a falsy value'), { code: 'ERR_FALSY_VALUE_REJECTION', reason });
         process.nextTick(callback, error);
       },
     );
@@ -80,7 +82,10 @@ export const timersPromises = {
     for (;;) yield await timersPromises.setTimeout(delay, value, options);
   },
 };
-timersPromises.scheduler = { wait: (delay, options) => timersPromises.setTimeout(delay, undefined, options), yield: () => timersPromises.setImmediate() };
+timersPromises.scheduler = {
+  wait: (delay, options) => timersPromises.setTimeout(delay, undefined, options),
+  yield: () => timersPromises.setImmediate(),
+};
 
 const TypedArray = Object.getPrototypeOf(Uint8Array);
 const tagOf = (value) => Object.prototype.toString.call(value).slice(8, -1);
@@ -118,7 +123,19 @@ export const types = {
   isModuleNamespaceObject: (value) => tagOf(value) === 'Module' && Object.getPrototypeOf(value) === null,
   isExternal: () => false,
 };
-for (const name of ['Int8', 'Uint8', 'Uint8Clamped', 'Int16', 'Uint16', 'Int32', 'Uint32', 'BigInt64', 'BigUint64', 'Float32', 'Float64']) {
+for (const name of [
+  'Int8',
+  'Uint8',
+  'Uint8Clamped',
+  'Int16',
+  'Uint16',
+  'Int32',
+  'Uint32',
+  'BigInt64',
+  'BigUint64',
+  'Float32',
+  'Float64',
+]) {
   types[`is${name}Array`] = isTyped(`${name}Array`);
 }
 fill(types, 'util.types', 'isKeyObject isCryptoKey isEventTarget');
@@ -143,7 +160,11 @@ function styleText(style, text, { validateStream = true } = {}) {
     const color = inspect.colors[name];
     if (color === undefined) {
       const known = Object.keys(inspect.colors).map((item) => `'${item}'`);
-      throw codeError('ERR_INVALID_ARG_VALUE', `The argument 'format' must be one of: ${known.join(', ')}. Received '${name}'`, TypeError);
+      throw codeError(
+        'ERR_INVALID_ARG_VALUE',
+        `The argument 'format' must be one of: ${known.join(', ')}. Received '${name}'`,
+        TypeError,
+      );
     }
     return validateStream ? inner : `\x1b[${color[0]}m${inner}\x1b[${color[1]}m`;
   }, text);
@@ -151,7 +172,9 @@ function styleText(style, text, { validateStream = true } = {}) {
 
 function parseEnv(text) {
   const result = {};
-  for (const [, name, quoted, plain] of text.matchAll(/^\s*(?:export\s+)?([\w.-]+)\s*=\s*(?:("(?:\\"|[^"])*"|'[^']*'|`[^`]*`)|([^#\n\r]*))?.*$/gm)) {
+  for (const [, name, quoted, plain] of text.matchAll(
+    /^\s*(?:export\s+)?([\w.-]+)\s*=\s*(?:("(?:\\"|[^"])*"|'[^']*'|`[^`]*`)|([^#\n\r]*))?.*$/gm,
+  )) {
     if (quoted === undefined) result[name] = (plain ?? '').trim();
     else result[name] = quoted[0] === '"' ? quoted.slice(1, -1).replaceAll('\\n', '\n') : quoted.slice(1, -1);
   }
@@ -179,10 +202,12 @@ function parseArgs({ args = process.argv.slice(2), options = {}, strict = true, 
       const name = at === -1 ? argument.slice(2) : argument.slice(2, at);
       const isText = options[name]?.type === 'string';
       if (at !== -1) {
-        if (strict && options[name]?.type === 'boolean') throw argumentError('ERR_PARSE_ARGS_INVALID_OPTION_VALUE', `Option '--${name}' does not take an argument`);
+        if (strict && options[name]?.type === 'boolean')
+          throw argumentError('ERR_PARSE_ARGS_INVALID_OPTION_VALUE', `Option '--${name}' does not take an argument`);
         store(name, argument.slice(at + 1), `--${name}`);
       } else if (isText) {
-        if (strict && (queue.length === 0 || /^-./.test(queue[0]))) throw argumentError('ERR_PARSE_ARGS_INVALID_OPTION_VALUE', `Option '--${name} <value>' argument missing`);
+        if (strict && (queue.length === 0 || /^-./.test(queue[0])))
+          throw argumentError('ERR_PARSE_ARGS_INVALID_OPTION_VALUE', `Option '--${name} <value>' argument missing`);
         store(name, queue.shift(), `--${name}`);
       } else store(name, true, `--${name}`);
     } else if (/^-[^-]/.test(argument)) {
@@ -197,11 +222,16 @@ function parseArgs({ args = process.argv.slice(2), options = {}, strict = true, 
         store(name, true, `-${letter}`);
       }
     } else {
-      if (!allowPositionals) throw argumentError('ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL', `Unexpected argument '${argument}'. This command does not take positional arguments`);
+      if (!allowPositionals)
+        throw argumentError(
+          'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL',
+          `Unexpected argument '${argument}'. This command does not take positional arguments`,
+        );
       positionals.push(argument);
     }
   }
-  for (const [name, option] of Object.entries(options)) if (option.default !== undefined && values[name] === undefined) values[name] = option.default;
+  for (const [name, option] of Object.entries(options))
+    if (option.default !== undefined && values[name] === undefined) values[name] = option.default;
   return { values, positionals };
 }
 
@@ -224,7 +254,11 @@ const util = {
   parseArgs,
   TextEncoder,
   TextDecoder,
-  stripVTControlCharacters: (text) => text.replace(/[\u001B\u009B][[\]()#;?]*(?:(?:(?:[a-zA-Z\d]*(?:;[-a-zA-Z\d/#&.:=?%@~_]*)*)?\u0007)|(?:(?:\d{1,4}(?:;\d{0,4})*)?[\dA-PR-TZcf-ntqry=><~]))/g, ''),
+  stripVTControlCharacters: (text) =>
+    text.replace(
+      /[\u001B\u009B][[\]()#;?]*(?:(?:(?:[a-zA-Z\d]*(?:;[-a-zA-Z\d/#&.:=?%@~_]*)*)?\u0007)|(?:(?:\d{1,4}(?:;\d{0,4})*)?[\dA-PR-TZcf-ntqry=><~]))/g,
+      '',
+    ),
   toUSVString: (text) => `${text}`.toWellFormed(),
   getSystemErrorName: (number) => errorMap.get(number)?.[0],
   getSystemErrorMap: () => errorMap,
@@ -247,4 +281,8 @@ const util = {
   isFunction: (value) => typeof value === 'function',
   isPrimitive: (value) => value === null || (typeof value !== 'object' && typeof value !== 'function'),
 };
-export default fill(util, 'util', 'MIMEType MIMEParams transferableAbortSignal transferableAbortController getCallSite getCallSites');
+export default fill(
+  util,
+  'util',
+  'MIMEType MIMEParams transferableAbortSignal transferableAbortController getCallSite getCallSites',
+);

@@ -133,7 +133,7 @@ mod tests {
             b"\0asm\x01\0\0\0".as_slice(),
             b"\x05\x03\x01\0\x02",
             b"\x07\x0a\x01\x06memory\x02\0",
-            b"\x0b\x17\x02\0\x41\xfa\xff\x03\x0b\x08abcdefgh\0\x41\x03\x0b\x01x",
+            b"\x0b\x16\x02\0\x41\xfa\xff\x03\x0b\x08abcdefgh\0\x41\x03\x0b\x01x",
         ]
         .concat();
         let (module, image) = take_apart(&wasm).expect("a module");
