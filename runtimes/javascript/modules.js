@@ -147,23 +147,20 @@ function resolveRequired(name, module) {
 
 const stubs = new Map();
 
-/** A module of Node's that is not here. Libraries load some that they never use: it is missing when something is wanted of it. */
+/** A module of Node's that is not here. Libraries load some that they never use: it is missed when something is wanted of it. */
 function stubOf(name) {
   if (!stubs.has(name)) {
     const get = (target, key) => {
       if (typeof key === 'symbol' || key === '__esModule' || key === 'default' || key === 'then') return undefined;
-      throw unsupported(`${name}.${key}`);
+      throw unsupported(name);
     };
     stubs.set(name, new Proxy({}, { get }));
   }
   return stubs.get(name);
 }
 
-function load(file, parent) {
-  if (file.startsWith('node:')) {
-    const name = file.slice('node:'.length);
-    return builtins.get(name) ?? stubOf(name);
-  }
+function load(file, parent, asked = file) {
+  if (file.startsWith('node:')) return builtins.get(file.slice('node:'.length)) ?? stubOf(asked);
   const cached = cache[file];
   if (cached !== undefined) return cached.exports;
   const module = new Module(file, parent);
@@ -229,7 +226,7 @@ function runIn(module, compiled) {
 }
 
 function makeRequire(module) {
-  const require = (name) => load(resolveRequired(name, module), module);
+  const require = (name) => load(resolveRequired(name, module), module, name);
   Object.assign(require, {
     resolve: (name) => {
       const found = resolveRequired(name, module);

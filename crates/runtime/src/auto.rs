@@ -80,8 +80,11 @@ async fn race(
         outcome = &mut second, if shown => return outcome.map(native_outcome),
     };
     match wasm_outcome {
-        // What the caller has seen is the start of this run's output too: show the rest.
-        Ok(outcome) if matches!(outcome.status, Status::Completed { .. }) && outcome.unsupported.is_none() => {
+        // What the caller has seen is the start of this run's output too: show the rest. At the deadline it is this one that got further.
+        Ok(outcome)
+            if matches!(outcome.status, Status::Completed { .. } | Status::TimedOut)
+                && outcome.unsupported.is_none() =>
+        {
             if stage.switch_to(EngineId::Wasm) {
                 return Ok(outcome);
             }

@@ -29,10 +29,10 @@ fn provision(belljar: &str) -> Result<PathBuf, String> {
     let mut command = arena::host_command(belljar);
     command.arg("setup").env(CACHE, &folder).stdin(Stdio::null());
     let output = command.output().map_err(|error| format!("`{belljar} setup`: {error}"))?;
-    match output.status.success() {
-        true => Ok(folder),
-        false => Err(format!("`belljar setup`: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr))),
+    if !output.status.success() {
+        return Err(format!("`belljar setup`: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
     }
+    Ok(folder)
 }
 
 /// Where `belljar` keeps runtimes for the user who runs the tests.

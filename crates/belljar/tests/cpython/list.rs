@@ -1,4 +1,4 @@
-//! `modules.txt`: a line for each of CPython's test modules, `NAME pass`, `NAME pass slow` or `NAME skip: REASON`.
+//! `modules.txt`: a line for each of CPython's test modules, `NAME pass`, with `slow` or `despite FEATURE` behind it, or `NAME skip: REASON`.
 //!
 //! Under a module that passes, indented, the tests in it that are left out: `TEST: REASON`.
 
@@ -7,22 +7,33 @@ const MODULES: &str = include_str!("modules.txt");
 /// A test module and what is expected of it.
 #[derive(Debug)]
 pub(crate) struct Module {
-    /// Below `test.`.
+    /// Below `test.`. A package is named by itself or, with a dot, file by file.
     pub(crate) name: String,
     pub(crate) verdict: Verdict,
 }
 
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// All its tests pass but those that are left out, each by its name in the module.
-    Passes { pace: Pace, without: Vec<String> },
+    /// All its tests pass but those that are left out.
+    Passes(Terms),
     /// It is not run.
     Skipped,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// How to run a module so that it passes.
+#[derive(Debug, Default)]
+pub(crate) struct Terms {
+    pub(crate) pace: Pace,
+    /// What the module asks for as a whole, and what few of its tests need. It is told that it is there.
+    pub(crate) despite: Vec<String>,
+    /// Tests that are left out, each by its name in the module.
+    pub(crate) without: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Pace {
     /// Run by every test run.
+    #[default]
     Quick,
     /// Takes more than a few seconds.
     Slow,
@@ -32,29 +43,41 @@ pub(crate) enum Pace {
 pub(crate) fn read() -> Vec<Module> {
     let mut modules: Vec<Module> = Vec::new();
     for line in MODULES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        if let Some(exception) = line.strip_prefix("  ") {
-            let name = with_reason(exception, line);
-            match modules.last_mut().map(|module| &mut module.verdict) {
-                Some(Verdict::Passes { without, .. }) => without.push(name.to_owned()),
-                Some(Verdict::Skipped) | None => panic!("no module that passes is above `{line}`"),
-            }
-            continue;
+        match (line.strip_prefix("  "), modules.last_mut().map(|module| &mut module.verdict)) {
+            (Some(exception), Some(Verdict::Passes(terms))) => terms.without.push(with_reason(exception).to_owned()),
+            (Some(_), Some(Verdict::Skipped) | None) => panic!("no module that passes is above `{line}`"),
+            (None, _) => modules.push(module(line)),
         }
-        let (name, verdict) = line.split_once(' ').unwrap_or_else(|| panic!("no verdict: `{line}`"));
-        let verdict = match verdict {
-            "pass" => Verdict::Passes { pace: Pace::Quick, without: Vec::new() },
-            "pass slow" => Verdict::Passes { pace: Pace::Slow, without: Vec::new() },
-            _ if with_reason(verdict, line) == "skip" => Verdict::Skipped,
-            _ => panic!("no such verdict: `{line}`"),
-        };
-        modules.push(Module { name: name.to_owned(), verdict });
     }
     modules
 }
 
-fn with_reason<'line>(text: &'line str, line: &str) -> &'line str {
+fn module(line: &str) -> Module {
+    let (name, verdict) = line.split_once(' ').unwrap_or_else(|| panic!("no verdict: `{line}`"));
+    let verdict = if let Some(terms) = verdict.strip_prefix("pass") {
+        Verdict::Passes(terms_of(terms))
+    } else {
+        assert_eq!(with_reason(verdict), "skip", "no such verdict: `{line}`");
+        Verdict::Skipped
+    };
+    Module { name: name.to_owned(), verdict }
+}
+
+fn terms_of(words: &str) -> Terms {
+    let (mut terms, mut words) = (Terms::default(), words.split_whitespace());
+    while let Some(word) = words.next() {
+        match word {
+            "slow" => terms.pace = Pace::Slow,
+            "despite" => terms.despite.extend(words.next().map(str::to_owned)),
+            _ => panic!("no such word for how a module passes: `{word}`"),
+        }
+    }
+    terms
+}
+
+fn with_reason(text: &str) -> &str {
     match text.split_once(": ") {
         Some((what, reason)) if !reason.is_empty() => what,
-        _ => panic!("no reason: `{line}`"),
+        _ => panic!("no reason: `{text}`"),
     }
 }

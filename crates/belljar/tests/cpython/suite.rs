@@ -11,7 +11,9 @@ use testkit::arena;
 use testkit::conformance::command::{Belljar, answer};
 use testkit::runtimes::{self, CACHE};
 
-const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
+use crate::list::Terms;
+
+const BELLJAR: &str = "/work/main/target/release/belljar";
 const RUN_MODULE: &str = include_str!("run_module.py");
 
 /// Far more than a module takes, on a machine that has other things to do.
@@ -29,11 +31,25 @@ pub(crate) struct Suite {
 }
 
 /// `result` of `run_module.py`.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Report {
-    Ran { ran: usize, skipped: usize, failures: Vec<(String, String)>, unused: Vec<String> },
-    Unavailable { unavailable: String },
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Report {
+    ran: usize,
+    skipped: usize,
+    /// Tests, each with the end of its traceback.
+    failures: Vec<(String, String)>,
+    /// Tests to leave out that are not there.
+    unused: Vec<String>,
+    /// Why the module as a whole cannot be run.
+    unavailable: Option<String>,
+}
+
+impl Report {
+    fn is_pass(&self) -> bool {
+        let failed = !self.failures.is_empty() || self.unavailable.is_some();
+        // Classes and modules are skipped as one, so that more may be skipped than would run.
+        self.ran > self.skipped && !failed && self.unused.is_empty()
+    }
 }
 
 impl Suite {
@@ -58,32 +74,36 @@ impl Suite {
         Some(suite)
     }
 
-    /// Names of all test modules.
-    pub(crate) fn modules(&self) -> BTreeSet<&str> {
-        self.entries.keys().map(String::as_str).filter(|word| self.is_module(word)).collect()
+    /// Names of all test modules. A package counts as its files if one of those is among the `named`.
+    pub(crate) fn modules(&self, named: &BTreeSet<&str>) -> BTreeSet<String> {
+        let mut all = BTreeSet::new();
+        for word in self.entries.keys().filter(|word| self.is_module(word)) {
+            if named.iter().any(|name| name.split_once('.').is_some_and(|(package, _)| package == word)) {
+                let files = names(&self.tests().join(word)).into_iter().filter(|name| name.starts_with("test_"));
+                all.extend(files.map(|name| format!("{word}.{}", word_for(&name))));
+            } else {
+                all.insert(word.clone());
+            }
+        }
+        all
     }
 
-    /// Runs a module without some of its tests. An error says what did not pass.
-    pub(crate) fn run(&self, module: &str, without: &[String]) -> Result<(), String> {
+    /// Runs a module. An error says what did not pass.
+    pub(crate) fn run(&self, module: &str, terms: &Terms) -> Result<(), String> {
         let belljar = Belljar::new(BELLJAR);
         let mut command = belljar.command(["run", "--engine", "wasm", "-l", "python", "-c", RUN_MODULE, "--json"]);
         command.args(["--timeout", TIMEOUT, "--cpu", TIMEOUT, "--memory", MEMORY]).env(CACHE, self.cache);
-        for file in self.files_for(module) {
+        for file in self.files_for(word_for(module)) {
             let name = file.strip_prefix(self.tests()).expect("a file of the tests");
             command.arg("--file").arg(format!("test/{}={}", name.display(), file.display()));
         }
-        command.arg("--").arg(format!("test.{module}")).args(without);
+        command.arg("--").arg(format!("test.{module}")).arg(terms.despite.join(",")).args(&terms.without);
         let answer = answer(command, b"");
         let outcome: serde_json::Value = serde_json::from_slice(&answer.stdout).map_err(|_| format!("{answer:?}"))?;
-        match outcome.get("result").map(Report::deserialize) {
-            Some(Ok(Report::Ran { ran, skipped, failures, unused }))
-                if ran > skipped && failures.is_empty() && unused.is_empty() =>
-            {
-                Ok(())
-            }
-            Some(Ok(report)) => Err(format!("{report:#?}")),
-            Some(Err(_)) | None => Err(format!("{outcome:#}")),
-        }
+        let Some(Ok(report)) = outcome.get("result").map(Report::deserialize) else {
+            return Err(format!("{outcome:#}"));
+        };
+        if report.is_pass() { Ok(()) } else { Err(format!("{report:#?}")) }
     }
 
     /// The module, and the helpers and data that it mentions: the whole tree has more files than a run may have.
@@ -138,10 +158,10 @@ fn word_for(name: &str) -> &str {
 
 /// The path itself, or all files below it if it is a directory.
 fn files(path: &Path) -> Vec<PathBuf> {
-    match path.is_dir() {
-        true => names(path).iter().flat_map(|name| files(&path.join(name))).collect(),
-        false => vec![path.to_owned()],
+    if !path.is_dir() {
+        return vec![path.to_owned()];
     }
+    names(path).iter().flat_map(|name| files(&path.join(name))).collect()
 }
 
 fn names(directory: &Path) -> BTreeSet<String> {

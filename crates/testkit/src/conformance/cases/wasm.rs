@@ -37,7 +37,7 @@ const fn refused(kind: &'static str, message: &'static str, line: u32) -> Expect
 }
 
 const NO_KILL: &str = "`process.kill` is not in the WebAssembly JavaScript";
-const NO_CHILDREN: &str = "`node:child_process` is not in the WebAssembly JavaScript";
+const NO_CHILDREN: &str = "`child_process.spawn` is not in the WebAssembly JavaScript";
 
 pub(super) const EXCEPTIONS: &[Exception] = &[
     // Errors have the names that they have everywhere, and the numbers that WASI gives them.
