@@ -152,15 +152,18 @@ function stubOf(name) {
   if (!stubs.has(name)) {
     const get = (target, key) => {
       if (typeof key === 'symbol' || key === '__esModule' || key === 'default' || key === 'then') return undefined;
-      throw unsupported(name);
+      throw unsupported(`${name}.${key}`);
     };
     stubs.set(name, new Proxy({}, { get }));
   }
   return stubs.get(name);
 }
 
-function load(file, parent, asked = file) {
-  if (file.startsWith('node:')) return builtins.get(file.slice('node:'.length)) ?? stubOf(asked);
+function load(file, parent) {
+  if (file.startsWith('node:')) {
+    const name = file.slice('node:'.length);
+    return builtins.get(name) ?? stubOf(name);
+  }
   const cached = cache[file];
   if (cached !== undefined) return cached.exports;
   const module = new Module(file, parent);
@@ -226,7 +229,7 @@ function runIn(module, compiled) {
 }
 
 function makeRequire(module) {
-  const require = (name) => load(resolveRequired(name, module), module, name);
+  const require = (name) => load(resolveRequired(name, module), module);
   Object.assign(require, {
     resolve: (name) => {
       const found = resolveRequired(name, module);

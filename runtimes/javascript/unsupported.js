@@ -58,6 +58,9 @@ export function reasonOf(error) {
   if (error === null || typeof error !== 'object') return undefined;
   const reason = reasons.get(error);
   if (reason !== undefined) return reason;
+  // Node's stack is deeper: what does not end here may end there.
+  if (error instanceof RangeError && error.message === 'Maximum call stack size exceeded')
+    return 'calls this deep need a larger stack than WebAssembly has';
   if (error instanceof ReferenceError) {
     const name = /^(\w+) is not defined$/.exec(error.message)?.[1];
     if (name !== undefined && GLOBALS.has(name)) return `\`${name}\` is not in the WebAssembly JavaScript`;

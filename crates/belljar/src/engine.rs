@@ -87,6 +87,6 @@ impl Confined for JailedWorker {}
 /// What all runs of a worker may have together, where a cgroup holds it: most of the machine, but not all.
 fn most_memory() -> Bytes {
     let info = rustix::system::sysinfo();
-    let total = u64::from(info.totalram).saturating_mul(u64::from(info.mem_unit));
+    let total = info.totalram.saturating_mul(u64::from(info.mem_unit));
     Bytes::new(total / 4 * 3)
 }

@@ -3,7 +3,7 @@
 //! The engine is in this process, the worker is the built binary. It stands without the jail here, which `wasm_attacks.rs` looks at: what is
 //! tested is what a worker owes its runs.
 
-#![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a failed check is a failed test")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a failed check is a failed test")]
 
 #[path = "wasm_worker/hostile.rs"]
 mod hostile;
@@ -35,7 +35,7 @@ const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
 struct Server {
     runtime: Runtime,
     wall: Arc<Watched>,
-    /// Whether NumPy is set up too.
+    /// Whether `NumPy` is set up too.
     has_numpy: bool,
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use belljar_wasi::{End, Host as _};
 use serde::Serialize;
-use wasmtime::{Caller, Instance, Linker, Result, Store};
+use wasmtime::{Caller, Instance, Linker, Result, Store, Trap};
 
 use crate::driver::Driver;
 use crate::guest::Guest;
@@ -25,7 +25,7 @@ use program::{Prepared, Role};
 
 /// Stack that JavaScript may use; more, and it is a `RangeError`. For every byte here a call takes up to four of the wasm stack, beyond
 /// which there is only a trap.
-const STACK: u32 = 960 << 10;
+const STACK: u32 = 128 << 10;
 /// The stack itself. What is left is for functions of C that nobody counts.
 const WHOLE_STACK: u32 = STACK + (256 << 10);
 
@@ -147,18 +147,33 @@ impl Driver for QuickJs {
             *self.places.get_or_init(|| places)
         };
         let mut js = Js::new(&mut running, places);
-        start(&mut js, job)?;
-        loop {
-            js.run_jobs()?;
-            let next = js.call_hook(Hook::Turn, &[])?.number();
-            if next < 0.0 {
-                // -1 is exit code 0. Never more than a byte.
-                return Ok(exit_code(next));
-            }
-            if next > 0.0 {
-                let pause = Duration::try_from_secs_f64(next / 1e3).unwrap_or(Duration::MAX);
-                js.guest()?.wasi()?.host_mut().sleep(pause).map_err(End::from)?;
-            }
+        let result = run_to_end(&mut js, job);
+        if let Err(error) = &result
+            && matches!(error.downcast_ref(), Some(Trap::StackOverflow))
+        {
+            // Functions of C that call themselves: reading deeply nested JSON, for one.
+            js.guest()?.report.unsupported.get_or_insert_with(|| TOO_DEEP.to_owned());
+        }
+        result
+    }
+}
+
+/// As the prelude words it for calls that are too deep.
+const TOO_DEEP: &str = "calls this deep need a larger stack than WebAssembly has";
+
+/// Runs the program, then whatever it waits for; returns its exit code.
+fn run_to_end(js: &mut Js<'_, Running<'_>>, job: &Job) -> Result<i32> {
+    start(js, job)?;
+    loop {
+        js.run_jobs()?;
+        let next = js.call_hook(Hook::Turn, &[])?.number();
+        if next < 0.0 {
+            // -1 is exit code 0. Never more than a byte.
+            return Ok(exit_code(next));
+        }
+        if next > 0.0 {
+            let pause = Duration::try_from_secs_f64(next / 1e3).unwrap_or(Duration::MAX);
+            js.guest()?.wasi()?.host_mut().sleep(pause).map_err(End::from)?;
         }
     }
 }

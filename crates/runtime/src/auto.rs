@@ -35,18 +35,16 @@ impl Runtime {
         let mut first_leg = Leg::new(&stage, EngineId::Wasm);
         let mut first = pin!(run_on(wasm, plan.clone(), &mut first_leg));
 
-        let finished = tokio::time::timeout(HEDGE_AFTER, &mut first).await;
-        let outcome = match finished {
-            Ok(outcome) => outcome?,
-            Err(_) => {
-                // Only where nobody waits for the turn that it takes.
-                if let Ok(_turn) = self.turns.try_acquire() {
-                    let wall = plan.limits().wall.saturating_sub(started.elapsed());
-                    return race(first, native.as_ref(), plan.within(wall), &stage).await;
-                }
-                stage.commit(EngineId::Wasm);
-                first.await?
+        let outcome = if let Ok(finished) = tokio::time::timeout(HEDGE_AFTER, &mut first).await {
+            finished?
+        } else {
+            // Only where nobody waits for the turn that it takes.
+            if let Ok(_turn) = self.turns.try_acquire() {
+                let wall = plan.limits().wall.saturating_sub(started.elapsed());
+                return race(first, native.as_ref(), plan.within(wall), &stage).await;
             }
+            stage.commit(EngineId::Wasm);
+            first.await?
         };
         let Some(reason) = outcome.unsupported.clone().filter(|_| !outcome.status.is_success()) else {
             stage.commit(EngineId::Wasm);

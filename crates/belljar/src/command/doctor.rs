@@ -105,14 +105,14 @@ fn runtimes(settings: &Settings) -> Vec<serde_json::Value> {
 /// The same in lines, and what to do about what is missing.
 fn runtime_lines(settings: &Settings) -> String {
     let listed = provision::setup(settings).list();
-    let mut text = "\nWebAssembly runtimes:\n".to_owned();
-    for listed in &listed {
+    let line = |listed: &setup::Listed| {
         let state = match &listed.state {
             Ok(installed) => format!("ready, version {}", installed.version()),
             Err(why) => super::setup::state(why),
         };
-        text.push_str(&format!("  {:<12} {state}\n", listed.runtime.name));
-    }
+        format!("  {:<12} {state}\n", listed.runtime.name)
+    };
+    let mut text = ["\nWebAssembly runtimes:\n".to_owned()].into_iter().chain(listed.iter().map(line)).collect::<String>();
     if listed.iter().any(|listed| listed.state.is_err()) {
         text.push_str("  `belljar setup` sets up the rest\n");
     }

@@ -108,6 +108,6 @@ pub(crate) fn state(why: &NotUsable) -> String {
     match why {
         NotUsable::NotProvisioned => "not set up".to_owned(),
         NotUsable::Outdated(_) => "outdated".to_owned(),
-        other => other.to_string(),
+        NotUsable::Damaged(_) | NotUsable::Refused(_) | NotUsable::Unreadable(_) => why.to_string(),
     }
 }

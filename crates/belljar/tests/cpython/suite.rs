@@ -13,7 +13,7 @@ use testkit::runtimes::{self, CACHE};
 
 use crate::list::Terms;
 
-const BELLJAR: &str = "/work/main/target/release/belljar";
+const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
 const RUN_MODULE: &str = include_str!("run_module.py");
 
 /// Far more than a module takes, on a machine that has other things to do.

@@ -145,8 +145,8 @@ const HOSTILE: &[(&str, &str, End, &str)] = &[
 /// Sixty seconds are for a machine that does a hundred other things; most take milliseconds.
 fn limits() -> LimitsRequest {
     LimitsRequest {
-        wall: Some(Duration::from_secs(60)),
-        cpu: Some(Duration::from_secs(60)),
+        wall: Some(Duration::from_mins(1)),
+        cpu: Some(Duration::from_mins(1)),
         memory: Some(Bytes::mib(128)),
         ..LimitsRequest::default()
     }

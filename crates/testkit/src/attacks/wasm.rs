@@ -247,12 +247,6 @@ pub(super) fn worker_killed(stage: &Stage, program: Program) {
 
 /// W9: whatever is in a module's place, it is refused in words, or not taken for a module. Nothing crashes, and nothing of it runs.
 pub(super) fn hostile_cache(stage: &Stage, program: Program) {
-    let Some(cache) = cache_of(stage) else { return };
-    run(stage, program, &cache).outcome().assert_ended(Ending::completed(0));
-    if !running_as_root() {
-        return;
-    }
-    let hostile = stage.work().join("cache");
     type Plant = fn(&Path, u32);
     const PLANTS: &[(&str, Plant)] = &[
         ("another's", |module, uid| chown(module, Some(uid + 1), None).expect("the tests are root")),
@@ -285,6 +279,13 @@ pub(super) fn hostile_cache(stage: &Stage, program: Program) {
         }),
         ("in a folder that all may write to", |module, _| mode(module.parent().expect("a folder"), 0o777)),
     ];
+
+    let Some(cache) = cache_of(stage) else { return };
+    run(stage, program, &cache).outcome().assert_ended(Ending::completed(0));
+    if !running_as_root() {
+        return;
+    }
+    let hostile = stage.work().join("cache");
     for (name, plant) in PLANTS {
         copy(&cache, &hostile, stage.uid());
         let module = module_of(&hostile, program.language);
