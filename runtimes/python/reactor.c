@@ -166,6 +166,7 @@ static void start_python(void)
     config.parse_argv = 0;
     config.site_import = 0;     // it would look for .pth files and a user's directory; the driver does the useful rest
     config.write_bytecode = 0;  // a program's workspace holds what the program wrote
+    config.buffered_stdio = 0;  // as `python3 -u`: what was printed before the deadline is seen
     config.pathconfig_warnings = 0;
     config.module_search_paths_set = 1;
     // One seed for all: a snapshot freezes it anyhow, and so the order of sets is the same in every run and on every machine.

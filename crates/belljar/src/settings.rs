@@ -112,7 +112,9 @@ fn cache(environment: &Environment) -> anyhow::Result<PathBuf> {
     if let Some(cache) = &environment.cache {
         return Ok(cache.clone());
     }
-    let folder = environment.cache_home.clone().or_else(|| Some(environment.home.as_ref()?.join(".cache")));
+    // A service may have no HOME; its user has a home all the same.
+    let home = || environment.home.clone().or_else(std::env::home_dir);
+    let folder = environment.cache_home.clone().or_else(|| Some(home()?.join(".cache")));
     let folder = folder.with_context(|| format!("neither HOME nor {BELLJAR_CACHE} says where to keep runtimes"))?;
     Ok(folder.join("belljar"))
 }

@@ -222,7 +222,20 @@ fn doctor_tells_level_layers_and_languages() {
     let fields: Vec<&str> = told.as_object().expect("an object").keys().map(String::as_str).collect();
     assert_eq!(
         fields,
-        ["accepted", "advice", "failed", "languages", "layers", "level", "limits", "missing", "required", "version"]
+        [
+            "accepted",
+            "advice",
+            "failed",
+            "languages",
+            "layers",
+            "level",
+            "limits",
+            "missing",
+            "required",
+            "runtimes",
+            "version",
+            "worker"
+        ]
     );
     assert_eq!(told["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!((&told["required"], &told["accepted"]), (&"full".into(), &true.into()));
@@ -242,11 +255,11 @@ fn doctor_tells_level_layers_and_languages() {
 
 #[test]
 fn example_runs_the_samples_it_is_asked_for() {
-    let answer = belljar().answer(["example", "python", "bash", "sh", "c"]);
+    let answer = belljar().answer(["example", "perl", "bash", "sh", "c"]);
     assert_eq!((answer.code, &*answer.stderr), (Some(0), ""), "{answer:?}");
     let text = answer.text();
     for (name, output) in [
-        ("Python", "tea: 3.20 |   cake: 4.50 |  total: 7.70"),
+        ("Perl", "cake: 4.50 | tea: 3.20 | total: 7.70"),
         ("Bash", "5 numbers add up to 14"),
         ("POSIX shell", "sum: 14"),
         ("C ", "sum: 14, mean: 2.8"),

@@ -56,7 +56,7 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
 
     let verdict = |met| if met { "met" } else { "MISSED" };
     let added = latency.belljar.median() - latency.plain.median();
-    let mut out = std::io::stdout().lock();
+    let mut out = std::io::stdout();
     writeln!(out, "`{}` with python3, {} rounds interleaved, ms from start to end\n", PROGRAM.code, options.rounds)?;
     writeln!(out, "                    min    median       p95")?;
     for (name, timings) in latency.rows() {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -84,7 +84,7 @@ impl Connection {
         protocol::send(&control, &hello, &descriptors).map_err(WasmError::Sockets)?;
         drop(their_jobs);
 
-        let control = watched(control).map_err(WasmError::Sockets)?;
+        let control = watched(control, Interest::READABLE).map_err(WasmError::Sockets)?;
         let greeting = control.async_io(Interest::READABLE, |socket| protocol::receive::<Greeting>(socket));
         let reset = match tokio::time::timeout(START, greeting).await {
             Ok(Ok(Some((Greeting::Ready(reset), _)))) => reset,
@@ -93,7 +93,7 @@ impl Connection {
             Err(_) => return Err(WasmError::WorkerFailed(format!("it did not start within {} s", START.as_secs()))),
         };
         let connection = Arc::new(Self {
-            jobs: watched(jobs).map_err(WasmError::Sockets)?,
+            jobs: watched(jobs, Interest::READABLE).map_err(WasmError::Sockets)?,
             control: control.into_inner(),
             pending: Mutex::new(Pending(Some(HashMap::new()))),
             serial: AtomicU64::new(0),
@@ -165,13 +165,24 @@ impl Connection {
     async fn send_job(&self, job: Job) -> Result<(), WasmError> {
         let packet = protocol::encode(&Envelope::Inline(Box::new(job))).map_err(WasmError::Sockets)?;
         if packet.len() <= MAX_PACKET {
-            let send = |socket: &OwnedFd| protocol::send_bytes(socket, &packet, &[]);
-            return self.jobs.async_io(Interest::WRITABLE, send).await.map_err(|_| WasmError::WorkerLost);
+            return self.send_packet(&packet, &[]).await;
         }
         let (memfd, length) = pack(&packet).map_err(WasmError::Sockets)?;
         let envelope = protocol::encode(&Envelope::Beside(length)).map_err(WasmError::Sockets)?;
-        let send = |socket: &OwnedFd| protocol::send_bytes(socket, &envelope, &[memfd.as_fd()]);
-        self.jobs.async_io(Interest::WRITABLE, send).await.map_err(|_| WasmError::WorkerLost)
+        self.send_packet(&envelope, &[memfd.as_fd()]).await
+    }
+
+    async fn send_packet(&self, packet: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), WasmError> {
+        let send = |socket: &OwnedFd| protocol::send_bytes(socket, packet, descriptors);
+        match send(self.jobs.get_ref()) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            sent => return sent.map_err(|_| WasmError::WorkerLost),
+        }
+        // Full, which is rare. Whoever waits for room in a socket is woken whenever the other side has read something; so not `jobs`, on
+        // which somebody waits all the time.
+        let socket = self.jobs.get_ref().try_clone().map_err(WasmError::Sockets)?;
+        let socket = watched(socket, Interest::WRITABLE).map_err(WasmError::Sockets)?;
+        socket.async_io(Interest::WRITABLE, send).await.map_err(|_| WasmError::WorkerLost)
     }
 
     /// Says it when there is room, which there nearly always is.
@@ -291,6 +302,6 @@ fn pack(packet: &[u8]) -> io::Result<(OwnedFd, u64)> {
     deprecated,
     reason = "`register` is `unsafe` for types that change their descriptor; an OwnedFd keeps its own for life"
 )]
-fn watched<T: AsRawFd>(owner: T) -> io::Result<AsyncFd<T>> {
-    AsyncFd::new(owner)
+fn watched<T: AsRawFd>(owner: T, interest: Interest) -> io::Result<AsyncFd<T>> {
+    AsyncFd::with_interest(owner, interest)
 }

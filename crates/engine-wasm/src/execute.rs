@@ -8,7 +8,7 @@ use belljar_wasi::Image;
 use sandbox::{OutputFile, SkippedFile};
 use wasmtime::{Engine, Result, Store, Trap, UpdateDeadline};
 
-use crate::guest::{Guest, Surroundings, thread_cpu_time};
+use crate::guest::{Guest, Surroundings};
 use crate::protocol::{Collecting, End, Finished, Job, JobLimits, MadeFile, RunId};
 use crate::run::{Interruption, Run};
 use crate::runtime::Runtime;
@@ -34,13 +34,12 @@ impl Executor {
     pub(crate) fn execute(&self, job: &Job, socket: &Arc<OwnedFd>) -> (Finished, Remains) {
         let run = Arc::new(Run::start(job.id, &job.limits, Some(Arc::clone(socket))));
         self.timekeeper.watch(&run);
-        let cpu_before = thread_cpu_time();
         let (end, store) = match self.run(job, &run) {
             Ok((end, store)) => (end, Some(store)),
             // The instance could not be made, which is ours to mend.
             Err(error) => (End::Trapped { signal: SIGABRT, message: format!("{error:#}") }, None),
         };
-        let cpu = thread_cpu_time().saturating_sub(cpu_before);
+        let cpu = run.cpu_time();
         self.timekeeper.forget(&run);
         let mut store = store;
         let (report, (files, links), peak_bytes) = match &mut store {
@@ -100,10 +99,10 @@ fn new_store(engine: &Engine, surroundings: &Surroundings<'_>, run: &Arc<Run>) -
     let mut store = Store::new(engine, Guest::new(surroundings, Arc::clone(run))?);
     store.limiter(|guest| guest.limiter());
     store.set_epoch_deadline(1);
-    let (run, cpu_before) = (Arc::clone(run), thread_cpu_time());
+    let run = Arc::clone(run);
     // The epoch moves when some run has to end; each run finds out whether it is the one.
     store.epoch_deadline_callback(move |_| {
-        if thread_cpu_time().saturating_sub(cpu_before) >= run.cpu_limit() {
+        if run.is_over_cpu() {
             run.interrupt(Interruption::OverCpu);
         }
         Ok(if run.interruption().is_some() { UpdateDeadline::Interrupt } else { UpdateDeadline::Continue(1) })

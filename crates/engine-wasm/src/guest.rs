@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use belljar_wasi::{Context, FileOrigin, Host, Image, Interrupted, OutputStream, Quota};
-use rustix::time::{ClockId, clock_gettime};
 use wasmtime::{AsContextMut, Caller, Instance, Linker, Memory, ResourceLimiter, Result, Store};
 
 use crate::protocol::{self, Job, JobFile, JobLimits, MadeFile, Report};
@@ -122,12 +121,11 @@ pub(crate) struct World {
     run: Arc<Run>,
     /// Where its monotonic clock starts. Not the machine's own start, which is nobody's business.
     epoch: Instant,
-    cpu_before: Duration,
 }
 
 impl World {
     fn new(run: Arc<Run>) -> Self {
-        Self { run, epoch: Instant::now(), cpu_before: thread_cpu_time() }
+        Self { run, epoch: Instant::now() }
     }
 }
 
@@ -143,7 +141,7 @@ impl Host for World {
     }
 
     fn cpu_time(&self) -> u64 {
-        nanos(thread_cpu_time().saturating_sub(self.cpu_before))
+        nanos(self.run.cpu_time())
     }
 
     fn sleep(&mut self, duration: Duration) -> Result<(), Interrupted> {
@@ -171,12 +169,6 @@ impl Host for World {
 
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// CPU time of this thread since it started.
-pub(crate) fn thread_cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// Holds an instance to its memory.

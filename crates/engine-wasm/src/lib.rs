@@ -12,6 +12,7 @@ mod error;
 mod execute;
 mod guest;
 mod javascript;
+mod jobs;
 mod machine;
 mod memory;
 mod pool;

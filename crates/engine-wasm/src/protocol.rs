@@ -1,7 +1,7 @@
 //! What server and worker say to each other: one postcard value a packet, over two seqpacket sockets.
 //!
-//! On *jobs* the server sends [`Job`]s, and every idle thread of the worker waits there: the kernel hands each job to one of them, so none
-//! has to. Their [`Reply`]s come back on it. On *control*, the worker's standard input, come [`Hello`] first and then [`Control`]s, which
+//! On *jobs* the server sends [`Job`]s, and every idle thread of the worker waits there: the kernel hands each job to one of them
+//! ([`crate::jobs`]), so none has to. Their [`Reply`]s come back on it. On *control*, the worker's standard input, come [`Hello`] first and then [`Control`]s, which
 //! must be heard while all threads are busy. Same binary at both ends; the worker hosts guests, so what it says is checked like a guest's
 //! word.
 

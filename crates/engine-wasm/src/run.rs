@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::protocol::{self, JobLimits, OUTPUT_WINDOW, OutputStream, Piece, Reply, RunId};
 
 /// Output is sent when this much has gathered,
@@ -22,7 +24,9 @@ pub(crate) struct Run {
     id: RunId,
     started: Instant,
     deadline: Instant,
-    cpu: Duration,
+    /// What its thread had used before.
+    cpu_before: Duration,
+    cpu_limit: Duration,
     interruption: AtomicU8,
     outbox: Mutex<Outbox>,
     /// Signalled when there is room in the window, and when the run is interrupted.
@@ -54,13 +58,15 @@ struct Outbox {
 }
 
 impl Run {
+    /// Starts on this thread.
     pub(crate) fn start(id: RunId, limits: &JobLimits, socket: Option<Arc<OwnedFd>>) -> Self {
         let started = Instant::now();
         Self {
             id,
             started,
             deadline: started + Duration::from_micros(limits.wall_micros),
-            cpu: Duration::from_micros(limits.cpu_micros),
+            cpu_before: thread_cpu_time(),
+            cpu_limit: Duration::from_micros(limits.cpu_micros),
             interruption: AtomicU8::new(0),
             outbox: Mutex::default(),
             wake: Condvar::new(),
@@ -76,9 +82,14 @@ impl Run {
         self.started.elapsed()
     }
 
-    /// The CPU time that it may use.
-    pub(crate) fn cpu_limit(&self) -> Duration {
-        self.cpu
+    /// The CPU time that it has used. Only its own thread can tell.
+    pub(crate) fn cpu_time(&self) -> Duration {
+        thread_cpu_time().saturating_sub(self.cpu_before)
+    }
+
+    /// Whether it has used all of its CPU time. Only its own thread can tell.
+    pub(crate) fn is_over_cpu(&self) -> bool {
+        self.cpu_time() >= self.cpu_limit
     }
 
     pub(crate) fn interruption(&self) -> Option<Interruption> {
@@ -104,7 +115,7 @@ impl Run {
         if now >= self.deadline {
             self.interrupt(Interruption::TimedOut);
         }
-        self.interruption().is_some() || now.duration_since(self.started) >= self.cpu
+        self.interruption().is_some() || now.duration_since(self.started) >= self.cpu_limit
     }
 
     /// Sleeps, but not past the end of the run.
@@ -177,6 +188,12 @@ impl Run {
     pub(crate) fn take_output(&self) -> Vec<Piece> {
         std::mem::take(&mut self.outbox.lock().unwrap_or_else(PoisonError::into_inner).pieces)
     }
+}
+
+/// CPU time of this thread since it started.
+fn thread_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

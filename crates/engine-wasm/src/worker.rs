@@ -4,7 +4,7 @@
 //! every system call that it does not need any more, and says [`Greeting::Ready`]. Then threads take jobs until the server is gone.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,9 +13,10 @@ use std::time::Duration;
 use wasmtime::Engine;
 
 use crate::execute::Executor;
+use crate::jobs::Jobs;
 use crate::machine;
 use crate::memory::Memories;
-use crate::protocol::{self, Control, Envelope, Greeting, Hello, Job, MAX_PACKET, Reply, Reset, RunId, TreeEntry};
+use crate::protocol::{self, Control, Greeting, Hello, Job, MAX_PACKET, Reply, Reset, RunId, TreeEntry};
 use crate::run::Interruption;
 use crate::runtime::Runtime;
 use crate::timekeeper::Timekeeper;
@@ -71,7 +72,7 @@ impl Worker {
             return Err(StartError::Build(hello.build));
         }
         let mut descriptors = descriptors.into_iter();
-        let jobs = Arc::new(descriptors.next().ok_or(StartError::Descriptors)?);
+        let jobs = Arc::new(Jobs::new(descriptors.next().ok_or(StartError::Descriptors)?));
         let mut runtimes = Vec::new();
         for entry in &hello.runtimes {
             let module = descriptors.next().ok_or(StartError::Descriptors)?;
@@ -123,30 +124,17 @@ fn spawn_timekeeper(engines: Vec<Engine>, memories: Vec<Arc<Memories>>, timekeep
 }
 
 /// A thread's life. The process ends with the server, so this never has to.
-fn take_jobs(executor: &Executor, jobs: &Arc<OwnedFd>) {
+fn take_jobs(executor: &Executor, jobs: &Jobs) {
     let mut buffer = vec![0; MAX_PACKET];
     loop {
-        match receive_job(jobs, &mut buffer) {
-            Ok(Some(job)) => execute(executor, &job, jobs),
+        match jobs.next(&mut buffer) {
+            Ok(Some(job)) => execute(executor, &job, jobs.socket()),
             // The server is gone; whoever listens on the control socket ends the process.
             Ok(None) => return,
             // A packet that cannot be read names no run that could be told. The server would notice the missing answer.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
             // Descriptors or memory ran out. Not forever.
             Err(_) => std::thread::sleep(Duration::from_millis(10)),
-        }
-    }
-}
-
-fn receive_job(jobs: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<Job>> {
-    let Some((length, descriptors)) = protocol::receive_bytes(jobs, buffer)? else { return Ok(None) };
-    match protocol::decode::<Envelope>(buffer.get(..length).unwrap_or_default())? {
-        Envelope::Inline(job) => Ok(Some(*job)),
-        Envelope::Beside(length) => {
-            let [memfd] = <[OwnedFd; 1]>::try_from(descriptors).map_err(|_| io::ErrorKind::InvalidData)?;
-            let mut packed = Vec::with_capacity(usize::try_from(length).map_err(|_| io::ErrorKind::InvalidData)?);
-            File::from(memfd).take(length).read_to_end(&mut packed)?;
-            Ok(Some(protocol::decode(&packed)?))
         }
     }
 }

@@ -47,8 +47,6 @@ def initialize():
     site.setquit()
     site.setcopyright()
     site.sethelper()
-    # A pipe is written in blocks by default; a run that is stopped should have shown what it printed.
-    sys.stdout.reconfigure(line_buffering=True)
     os.environ.update(ENVIRONMENT)
     for name in [name for name in sys.modules if name.startswith("_belljar")]:
         del sys.modules[name]

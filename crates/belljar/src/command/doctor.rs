@@ -112,7 +112,8 @@ fn runtime_lines(settings: &Settings) -> String {
         };
         format!("  {:<12} {state}\n", listed.runtime.name)
     };
-    let mut text = ["\nWebAssembly runtimes:\n".to_owned()].into_iter().chain(listed.iter().map(line)).collect::<String>();
+    let mut text =
+        ["\nWebAssembly runtimes:\n".to_owned()].into_iter().chain(listed.iter().map(line)).collect::<String>();
     if listed.iter().any(|listed| listed.state.is_err()) {
         text.push_str("  `belljar setup` sets up the rest\n");
     }

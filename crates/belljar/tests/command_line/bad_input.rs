@@ -157,7 +157,7 @@ fn a_missing_tool_is_named_with_where_to_get_it() {
 fn an_engine_that_is_not_there_is_refused() {
     check(
         ["run", "-l", "python", "-c", "1", "--engine", "wasm"],
-        &refusal("`engine` asks for `wasm`, which this build does not have", "use `auto` or one of `native`"),
+        &refusal("Python in WebAssembly is not set up on this machine", "run `belljar setup python`"),
     );
 }
 

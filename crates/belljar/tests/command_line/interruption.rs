@@ -113,7 +113,7 @@ fn killed() {
 #[test]
 fn reader_of_example_gone() {
     let directory = belljar();
-    let mut command = directory.command(["example", "bash", "sh", "python", "perl"]);
+    let mut command = directory.command(["example", "bash", "sh", "perl"]);
     let mut example = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("belljar starts");
     let mut line = String::new();
     BufReader::new(example.stdout.take().expect("piped above")).read_line(&mut line).expect("a pipe");
