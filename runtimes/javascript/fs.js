@@ -97,6 +97,8 @@ const STREAM_PATHS = new Map([
 ]);
 
 const descriptors = new Map();
+/** As many as the other languages may have, with the three that are always open. */
+const MAX_DESCRIPTORS = 1024 - 3;
 let nextDescriptor = 3;
 
 function descriptor(fd, syscall) {
@@ -452,6 +454,7 @@ const sync = {
     const wanted = openFlags(flags);
     if (STDIN_PATHS.has(located)) return 0;
     if (STREAM_PATHS.has(located)) return STREAM_PATHS.get(located);
+    if (descriptors.size >= MAX_DESCRIPTORS) throw systemError(-24, 'open', given);
     const there = host.stat(located, true);
     if (typeof there === 'string') {
       if (wanted.exclusive && wanted.create) throw systemError(-17, 'open', given);

@@ -40,8 +40,8 @@ struct Finisher {
     machine_key: OnceLock<String>,
 }
 
-/// Raised when snapshots that were made before are of no use any more: another pack format, other host functions at start.
-const SNAPSHOT_FORMAT: &str = "1";
+/// Raised when snapshots that were made before are of no use any more: another pack format, another start by a driver.
+const SNAPSHOT_FORMAT: &str = "2";
 
 impl Finish for Finisher {
     fn snapshot_key(&self) -> String {

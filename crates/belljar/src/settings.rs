@@ -101,22 +101,21 @@ pub(crate) fn resolve(arguments: &GlobalArguments, environment: &Environment) ->
         require,
         tools: ToolSearch { path: environment.path.clone(), home: environment.home.clone() },
         scratch: scratch(environment),
-        cache: cache(environment)?,
+        cache: cache(environment),
         recipes: if environment.keep_work { Scratch::Keep } else { Scratch::Clear },
         environment: environment.all.clone(),
     })
 }
 
 /// Where provisioned runtimes are kept.
-fn cache(environment: &Environment) -> anyhow::Result<PathBuf> {
+fn cache(environment: &Environment) -> PathBuf {
     if let Some(cache) = &environment.cache {
-        return Ok(cache.clone());
+        return cache.clone();
     }
-    // A service may have no HOME; its user has a home all the same.
+    // A service may have no HOME. Its user mostly has a home all the same, or else a place among temporary files.
     let home = || environment.home.clone().or_else(std::env::home_dir);
     let folder = environment.cache_home.clone().or_else(|| Some(home()?.join(".cache")));
-    let folder = folder.with_context(|| format!("neither HOME nor {BELLJAR_CACHE} says where to keep runtimes"))?;
-    Ok(folder.join("belljar"))
+    folder.map_or_else(|| own_temporary(environment).join("cache"), |folder| folder.join("belljar"))
 }
 
 fn read_default(environment: &Environment) -> anyhow::Result<File> {
@@ -170,8 +169,12 @@ impl FileLimits {
 fn scratch(environment: &Environment) -> PathBuf {
     match &environment.runtime_dir {
         Some(directory) => directory.join("belljar"),
-        None => environment.temporary.join(format!("belljar-{}", rustix::process::getuid().as_raw())),
+        None => own_temporary(environment),
     }
+}
+
+fn own_temporary(environment: &Environment) -> PathBuf {
+    environment.temporary.join(format!("belljar-{}", rustix::process::getuid().as_raw()))
 }
 
 #[cfg(test)]

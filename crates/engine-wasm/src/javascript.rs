@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use belljar_wasi::{End, Host as _};
+use belljar_wasi::{End, Host as _, OutputStream};
 use serde::Serialize;
 use wasmtime::{Caller, Instance, Linker, Result, Store, Trap};
 
@@ -23,9 +23,9 @@ use crate::protocol::Job;
 use engine::{Hook, Js, Places, Running, Stop, Value};
 use program::{Prepared, Role};
 
-/// Stack that JavaScript may use; more, and it is a `RangeError`. For every byte here a call takes up to four of the wasm stack, beyond
+/// Stack that JavaScript may use; more, and it is a `RangeError`. For every byte here a call takes up to eight of the wasm stack, beyond
 /// which there is only a trap.
-const STACK: u32 = 128 << 10;
+const STACK: u32 = 2 << 20;
 /// The stack itself. What is left is for functions of C that nobody counts.
 const WHOLE_STACK: u32 = STACK + (256 << 10);
 
@@ -161,12 +161,22 @@ impl Driver for QuickJs {
 /// As the prelude words it for calls that are too deep.
 const TOO_DEEP: &str = "calls this deep need a larger stack than WebAssembly has";
 
+const HANDLER_FAILED: i32 = 7;
+
 /// Runs the program, then whatever it waits for; returns its exit code.
 fn run_to_end(js: &mut Js<'_, Running<'_>>, job: &Job) -> Result<i32> {
     start(js, job)?;
     loop {
         js.run_jobs()?;
         let next = js.call_hook(Hook::Turn, &[])?.number();
+        if next.is_nan() {
+            // The prelude itself failed: the program took away what it stands on. Node.js ends with the same code.
+            js.guest()?
+                .wasi()?
+                .host_mut()
+                .output(OutputStream::Stderr, b"Error: what JavaScript itself needs is gone\n");
+            return Ok(HANDLER_FAILED);
+        }
         if next < 0.0 {
             // -1 is exit code 0. Never more than a byte.
             return Ok(exit_code(next));

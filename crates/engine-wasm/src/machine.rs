@@ -8,7 +8,7 @@ use wasmtime::{Config, Engine, OptLevel, Result};
 use crate::memory::{Creator, Memories};
 
 /// The wasm stack of a run, within the stack of its thread.
-const WASM_STACK: usize = 4 << 20;
+const WASM_STACK: usize = 16 << 20;
 /// The stack of a thread that runs guests: the guest's own and room for the host's calls.
 pub(crate) const THREAD_STACK: usize = WASM_STACK + (4 << 20);
 

@@ -158,9 +158,9 @@ fn check_owner(path: &Path, metadata: &Metadata) -> Result<(), FileError> {
 fn check_mode(path: &Path, metadata: &Metadata) -> Result<(), FileError> {
     let mode = metadata.mode() & 0o7777;
     // A group that has its user's number is that user's own on the systems that make such groups, where the umask often leaves
-    // folders writable to it.
+    // folders writable to it. Files are ours, and were never made so.
     let is_own_group = metadata.gid() == us() && metadata.gid() == rustix::process::getegid().as_raw();
-    let forbidden = if is_own_group { 0o002 } else { 0o022 };
+    let forbidden = if is_own_group && metadata.is_dir() { 0o002 } else { 0o022 };
     if mode & forbidden != 0 {
         return Err(Untrusted::Writable { path: path.to_owned(), mode }.into());
     }

@@ -44,8 +44,14 @@ const BEYOND: &[(&str, &str, &str, &str)] = &[
     ("javascript", "console.log(require('child_process').execSync('echo hi').toString())", "hi\n\n", "`child_process"),
     (
         "javascript",
-        "fetch.name; console.log(typeof fetch)",
+        "const http = require('http'); console.log(typeof http.createServer)",
         "function\n",
+        "`http.createServer` is not in the WebAssembly JavaScript",
+    ),
+    (
+        "javascript",
+        "fetch('data:,hello').then(answer => answer.text()).then(console.log)",
+        "hello\n",
         "`fetch` is not in the WebAssembly JavaScript",
     ),
 ];

@@ -188,8 +188,9 @@ struct Footprint {
 
 impl Footprint {
     fn of(pid: u32) -> Self {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
+        // Shared pages once: every instance maps the same image.
+        let memory = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).expect("it lives");
+        let resident = memory.lines().find_map(|line| line.strip_prefix("Pss:")?.trim().strip_suffix(" kB"));
         Self {
             resident: resident.expect("a figure").trim().parse::<u64>().expect("a number") << 10,
             descriptors: fs::read_dir(format!("/proc/{pid}/fd")).expect("ours").count(),

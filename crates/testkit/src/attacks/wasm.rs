@@ -230,7 +230,7 @@ pub(super) fn server_killed(stage: &Stage, program: Program) {
     running.finish();
     assert_ends(&worker);
     // What the dead could not remove (cgroups, a scratch directory) is removed at the next start.
-    run(stage, Program { language: "python", code: "" }, &cache).outcome().assert_ended(Ending::completed(0));
+    run(stage, Program { language: "python", code: "pass" }, &cache).outcome().assert_ended(Ending::completed(0));
 }
 
 /// `kill -9` of the worker: belljar says so, in one line, and the next run works.
@@ -242,7 +242,7 @@ pub(super) fn worker_killed(stage: &Stage, program: Program) {
     let stderr = String::from_utf8_lossy(&finished.stderr);
     assert_eq!((finished.code, finished.stdout.len()), (Some(125), 0), "{stderr}");
     assert_eq!(stderr, "error: the worker process that hosted this run has ended; run it again\n");
-    run(stage, Program { language: "python", code: "" }, &cache).outcome().assert_ended(Ending::completed(0));
+    run(stage, Program { language: "python", code: "pass" }, &cache).outcome().assert_ended(Ending::completed(0));
 }
 
 /// W9: whatever is in a module's place, it is refused in words, or not taken for a module. Nothing crashes, and nothing of it runs.
@@ -288,8 +288,9 @@ pub(super) fn hostile_cache(stage: &Stage, program: Program) {
     let hostile = stage.work().join("cache");
     for (name, plant) in PLANTS {
         copy(&cache, &hostile, stage.uid());
-        let module = module_of(&hostile, program.language);
-        plant(&module, stage.uid());
+        for module in modules_of(&hostile, program.language) {
+            plant(&module, stage.uid());
+        }
         let finished = run(stage, program, &hostile).start().finish();
         let stderr = String::from_utf8_lossy(&finished.stderr);
         assert_eq!((finished.code, finished.signal), (Some(125), None), "{name}: {stderr}");
@@ -309,15 +310,16 @@ pub(super) fn hostile_cache(stage: &Stage, program: Program) {
     }
 }
 
-fn module_of(cache: &Path, language: &str) -> PathBuf {
+/// Several when something was set up again and the old one is still in use.
+fn modules_of(cache: &Path, language: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(cache.join("modules")).expect("a folder").flatten().map(|entry| entry.path());
     let is_module = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(&format!("{language}-")) && name.ends_with(".cwasm")
     };
-    // Several when something was set up again and the old one is still in use.
-    let newest = entries.filter(is_module).max_by_key(|path| fs::metadata(path).and_then(|file| file.modified()).ok());
-    newest.expect("a module")
+    let modules: Vec<PathBuf> = entries.filter(is_module).collect();
+    assert!(!modules.is_empty(), "no module for {language}");
+    modules
 }
 
 fn mode(path: &Path, mode: u32) {
