@@ -14,8 +14,10 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Mutex;
 use std::thread;
 
-use list::{Module, Pace, Terms, Verdict};
+use list::{Module, Terms};
 use suite::Suite;
+
+const MODULES: &str = include_str!("cpython/modules.txt");
 
 /// Runs at a time. Two cores are busy, also while a run starts or ends.
 const AT_A_TIME: usize = 4;
@@ -26,8 +28,8 @@ const FEWEST: usize = 60;
 #[test]
 fn modules_pass() {
     let Some(suite) = Suite::open() else { return };
-    let modules = list::read();
-    let chosen = modules.iter().filter_map(|module| Some((module.name.as_str(), terms_now(module)?)));
+    let modules = list::read(MODULES);
+    let chosen = modules.iter().filter_map(|module| Some((module.name.as_str(), module.terms_now()?)));
     let queue = Mutex::new(chosen.collect::<VecDeque<_>>());
     let complaints = Mutex::new(Vec::new());
     let next = || queue.lock().expect("no thread panics").pop_front();
@@ -49,7 +51,7 @@ fn modules_pass() {
 #[test]
 fn every_module_is_named() {
     let Some(suite) = Suite::open() else { return };
-    let modules = list::read();
+    let modules = list::read(MODULES);
     let named: BTreeSet<&str> = modules.iter().map(|module| module.name.as_str()).collect();
     assert_eq!(named.len(), modules.len(), "a module is named twice");
     let there = suite.modules(&named);
@@ -61,19 +63,8 @@ fn every_module_is_named() {
 
 #[test]
 fn enough_modules_pass_whole() {
-    let modules = list::read();
+    let modules = list::read(MODULES);
     let is_whole = |terms: &Terms| terms.without.is_empty() && terms.despite.is_empty();
-    let whole = modules.iter().filter_map(terms_now).filter(|terms| is_whole(terms)).count();
+    let whole = modules.iter().filter_map(Module::terms_now).filter(|terms| is_whole(terms)).count();
     assert!(whole >= FEWEST, "{whole} modules pass without exceptions");
-}
-
-/// How to run a module, if it is to be run this time.
-#[expect(clippy::disallowed_methods, reason = "tests have no settings module")]
-fn terms_now(module: &Module) -> Option<&Terms> {
-    match &module.verdict {
-        Verdict::Passes(terms) if terms.pace == Pace::Quick || std::env::var_os("BELLJAR_TEST_ALL").is_some() => {
-            Some(terms)
-        }
-        Verdict::Passes(_) | Verdict::Skipped => None,
-    }
 }

@@ -9,6 +9,9 @@ use crate::arena::{self, NO_SKIP};
 /// Names the cache folder, as for `belljar` itself. Tests pass [`provisioned`]'s answer on by this name.
 pub const CACHE: &str = "BELLJAR_CACHE";
 
+/// Keeps the sources that runtimes were built from: CPython's and NumPy's own tests are among them.
+const KEEP_WORK: &str = "BELLJAR_KEEP_WORK";
+
 /// The cache folder with every runtime in it. `None` after saying that the test is skipped, where they cannot be had.
 ///
 /// `belljar setup` runs once a test process, with the environment of the tests: recipes need the search path, proxies and
@@ -27,7 +30,7 @@ pub fn provisioned(belljar: &'static str) -> Option<&'static Path> {
 fn provision(belljar: &str) -> Result<PathBuf, String> {
     let folder = cache_folder().ok_or("there is neither HOME nor BELLJAR_CACHE")?;
     let mut command = arena::host_command(belljar);
-    command.arg("setup").env(CACHE, &folder).stdin(Stdio::null());
+    command.arg("setup").env(CACHE, &folder).env(KEEP_WORK, "1").stdin(Stdio::null());
     let output = command.output().map_err(|error| format!("`{belljar} setup`: {error}"))?;
     if !output.status.success() {
         return Err(format!("`belljar setup`: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));

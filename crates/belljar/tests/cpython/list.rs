@@ -1,15 +1,27 @@
-//! `modules.txt`: a line for each of CPython's test modules, `NAME pass`, with `slow` or `despite FEATURE` behind it, or `NAME skip: REASON`.
+//! `modules.txt` and the like: a line for each of another project's test modules, `NAME pass`, with `slow` or `despite FEATURE` behind it,
+//! or `NAME skip: REASON`.
 //!
 //! Under a module that passes, indented, the tests in it that are left out: `TEST: REASON`.
-
-const MODULES: &str = include_str!("modules.txt");
 
 /// A test module and what is expected of it.
 #[derive(Debug)]
 pub(crate) struct Module {
-    /// Below `test.`. A package is named by itself or, with a dot, file by file.
+    /// Of CPython's below `test.`; a package is named by itself or, with a dot, file by file. Of NumPy's a file.
     pub(crate) name: String,
     pub(crate) verdict: Verdict,
+}
+
+impl Module {
+    /// How to run it, if it is to be run this time.
+    #[expect(clippy::disallowed_methods, reason = "tests have no settings module")]
+    pub(crate) fn terms_now(&self) -> Option<&Terms> {
+        match &self.verdict {
+            Verdict::Passes(terms) if terms.pace == Pace::Quick || std::env::var_os("BELLJAR_TEST_ALL").is_some() => {
+                Some(terms)
+            }
+            Verdict::Passes(_) | Verdict::Skipped => None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -40,9 +52,9 @@ pub(crate) enum Pace {
 }
 
 /// The whole list. Every exception must have a reason.
-pub(crate) fn read() -> Vec<Module> {
+pub(crate) fn read(text: &str) -> Vec<Module> {
     let mut modules: Vec<Module> = Vec::new();
-    for line in MODULES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         match (line.strip_prefix("  "), modules.last_mut().map(|module| &mut module.verdict)) {
             (Some(exception), Some(Verdict::Passes(terms))) => terms.without.push(with_reason(exception).to_owned()),
             (Some(_), Some(Verdict::Skipped) | None) => panic!("no module that passes is above `{line}`"),
