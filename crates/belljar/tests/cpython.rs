@@ -3,7 +3,6 @@
 //! Each module is one run. `BELLJAR_TEST_ALL` runs the slow ones too.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a failed check is a failed test")]
-#![expect(clippy::doc_markdown, reason = "CPython is a name")]
 
 #[path = "cpython/list.rs"]
 mod list;

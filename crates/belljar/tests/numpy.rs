@@ -4,7 +4,6 @@
 //! `BELLJAR_TEST_ALL` runs the slow files too.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a failed check is a failed test")]
-#![expect(clippy::doc_markdown, reason = "NumPy is a name")]
 
 #[path = "cpython/list.rs"]
 mod list;
@@ -26,7 +25,7 @@ const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
 const FILES: &str = include_str!("numpy/files.txt");
 const RUN_FILES: &str = include_str!("numpy/run_files.py");
 const DISTRIBUTIONS: &str = include_str!("numpy/distributions.py");
-/// What `numpy/distributions.py` gives with NumPy 2.3.5 from PyPI on x86_64.
+/// What `numpy/distributions.py` gives with the wheel of NumPy 2.3.5 for `x86_64`.
 const DRAWN_NATIVELY: &str = include_str!("numpy/distributions.txt");
 
 /// pytest and what it needs: pure Python, read from the wheels as they are.

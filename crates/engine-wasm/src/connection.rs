@@ -176,7 +176,7 @@ impl Connection {
         let send = |socket: &OwnedFd| protocol::send_bytes(socket, packet, descriptors);
         match send(self.jobs.get_ref()) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            sent => return sent.map_err(|_| WasmError::WorkerLost),
+            done => return done.map_err(|_| WasmError::WorkerLost),
         }
         // Full, which is rare. Whoever waits for room in a socket is woken whenever the other side has read something; so not `jobs`, on
         // which somebody waits all the time.
