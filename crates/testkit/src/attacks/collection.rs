@@ -41,7 +41,7 @@ fn output_directory(stage: &Stage, name: &str) -> PathBuf {
 }
 
 fn run(stage: &Stage, program: Program, mode: &str, arguments: &[&str], directory: &Path) -> Collected {
-    let run = stage.run_mode(program, mode).option("--out", directory).option("--timeout", "20s");
+    let run = stage.run_mode(program, mode).option("--out", directory).option("--timeout", "60s");
     let outcome = arguments.iter().fold(run, |run, argument| run.argument(*argument)).outcome();
     outcome.assert_ended(Ending::completed(0));
     assert!(outcome.wall < SOON, "took {:?}", outcome.wall);
