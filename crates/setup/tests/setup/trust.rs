@@ -79,9 +79,9 @@ fn what_a_group_of_others_can_write_to_is_refused() {
         set_mode(&path, own | 0o020);
         // A umask leaves folders so to the user's own group; files were made for the user alone.
         if path.is_dir() {
-            world.assert_usable("javascript")
+            world.assert_usable("javascript");
         } else {
-            assert_refused()
+            assert_refused();
         }
         chown(&path, None, Some(4321)).expect("chgrp");
         assert_refused();
