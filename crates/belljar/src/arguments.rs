@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,10 +32,16 @@ pub(crate) struct GlobalArguments {
 pub(crate) enum Command {
     /// Run code once; its output and exit code are passed through
     Run(Box<RunArguments>),
+    /// Serve assistants: MCP over standard input and output, or over HTTP
+    Serve(ServeArguments),
+    /// Show the configuration that makes a client start belljar, or add it to the client's own
+    Connect(ConnectArguments),
     /// Run a sample in every language found on this machine and show the results
     Example(ExampleArguments),
     /// Set up runtimes of the WebAssembly engine now instead of at first use
     Setup(SetupArguments),
+    /// Check the log that `serve --audit` writes
+    Audit(AuditArguments),
     /// Show what is enforced here, what is found, and what to do about the rest
     Doctor(DoctorArguments),
 }
@@ -97,6 +105,70 @@ pub(crate) struct RunArguments {
     /// The program's arguments
     #[arg(last = true, value_name = "ARGS")]
     pub(crate) args: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// Serve over HTTP at this address, such as 127.0.0.1:8300, path `/mcp`. Other than loopback addresses need `--tokens`
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<SocketAddr>,
+    /// Callers and their bearer tokens: a file with a line `NAME TOKEN` for each
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(crate) tokens: Option<PathBuf>,
+    /// Write a line for every run into this file: who, which code by its hash, which limits and walls, what came of it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit: Option<PathBuf>,
+    /// A name of this server that clients may use beside localhost, such as code.example.org (repeatable)
+    #[arg(long = "host", value_name = "NAME", requires = "http")]
+    pub(crate) hosts: Vec<String>,
+    /// A web origin that may call it beside local ones, such as `https://app.example.org:443` (repeatable)
+    #[arg(long = "origin", value_name = "ORIGIN", requires = "http")]
+    pub(crate) origins: Vec<String>,
+    /// Serve what the protocol's conformance suites expect to find, too
+    #[arg(long, hide = true)]
+    pub(crate) conformance_fixtures: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArguments {
+    #[command(subcommand)]
+    pub(crate) command: AuditCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Check that no entry was changed, removed or put in
+    Verify {
+        /// The log
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConnectArguments {
+    /// Which client
+    #[arg(value_enum)]
+    pub(crate) client: Client,
+    /// Add it to the client's configuration; a copy of what was there is kept
+    #[arg(long)]
+    pub(crate) write: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Client {
+    ClaudeCode,
+    ClaudeDesktop,
+    Cursor,
+    Vscode,
+    Codex,
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value();
+        f.write_str(value.as_ref().map_or("", |value| value.get_name()))
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -1,6 +1,9 @@
 //! The commands.
 
+pub(crate) mod audit;
+pub(crate) mod connect;
 pub(crate) mod doctor;
 pub(crate) mod example;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod setup;

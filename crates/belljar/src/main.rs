@@ -39,8 +39,11 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     tokio.block_on(async {
         match arguments.command {
             Command::Run(arguments) => command::run::run(*arguments, &settings).await,
+            Command::Serve(arguments) => command::serve::run(arguments, &settings).await,
+            Command::Connect(arguments) => command::connect::run(&arguments, settings.tools.home.as_deref()),
             Command::Example(arguments) => command::example::run(&arguments, &settings).await,
             Command::Setup(arguments) => command::setup::run(arguments, &settings).await,
+            Command::Audit(arguments) => command::audit::run(&arguments),
             Command::Doctor(arguments) => command::doctor::run(&arguments, &settings).await,
         }
     })

@@ -1,5 +1,6 @@
 //! Measures belljar against plain processes and other sandboxes, in one run and interleaved, so that a busy machine is busy for all.
 
+mod mcp;
 mod native;
 mod statistics;
 mod wasm;
@@ -20,6 +21,8 @@ enum Suite {
     Native(native::Options),
     /// The wasm engine: latency, throughput and memory of fresh instances, and what its code costs beside native code
     Wasm(wasm::Options),
+    /// The MCP server: from its start to its answers, over standard input and output and over HTTP
+    Mcp(mcp::Options),
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -39,6 +42,7 @@ fn main() -> anyhow::Result<ExitCode> {
             match suite {
                 Suite::Native(options) => native::run(&options).await,
                 Suite::Wasm(options) => wasm::run(&options).await,
+                Suite::Mcp(options) => mcp::run(&options),
             }
         });
         suite.await?

@@ -40,25 +40,32 @@ struct Program {
     language: &'static str,
     code: &'static str,
     stdout: &'static str,
-    budget_ms: f64,
+    /// At the median, where the product promises one.
+    budget_ms: Option<f64>,
 }
 
 const PROGRAMS: &[Program] = &[
-    Program { name: "Python", language: "python", code: "print(1+1)", stdout: "2\n", budget_ms: 0.8 },
+    Program { name: "Python", language: "python", code: "print(1+1)", stdout: "2\n", budget_ms: Some(0.8) },
     Program {
         name: "Python with NumPy",
         language: "python",
         code: "import numpy as np\nprint(np.arange(10).sum())",
         stdout: "45\n",
-        budget_ms: 1.5,
+        budget_ms: Some(1.5),
     },
-    Program { name: "JavaScript", language: "javascript", code: "console.log(1+1)", stdout: "2\n", budget_ms: 0.2 },
+    Program {
+        name: "JavaScript",
+        language: "javascript",
+        code: "console.log(1+1)",
+        stdout: "2\n",
+        budget_ms: Some(0.2),
+    },
     Program {
         name: "TypeScript",
         language: "typescript",
         code: "const x: number = 1; console.log(x + 1)",
         stdout: "2\n",
-        budget_ms: 0.2,
+        budget_ms: None,
     },
 ];
 
@@ -103,13 +110,9 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
     for program in PROGRAMS {
         let timings = latency(&runtime, program, options.rounds).await?;
         let [low, middle, high, highest] = [0.0, 0.5, 0.95, 0.99].map(|share| timings.percentile(share));
-        writeln!(
-            out,
-            "{:<20} {low:8.3}  {middle:8.3}  {high:8.3}  {highest:8.3}    {}: {}",
-            program.name,
-            program.budget_ms,
-            verdict(middle <= program.budget_ms)
-        )?;
+        let promise = program.budget_ms.map(|budget| format!("{budget}: {}", verdict(middle <= budget)));
+        let promise = promise.unwrap_or_default();
+        writeln!(out, "{:<20} {low:8.3}  {middle:8.3}  {high:8.3}  {highest:8.3}    {promise}", program.name)?;
     }
     for program in PROGRAMS.iter().filter(|program| program.name == "Python" || program.name == "JavaScript") {
         let per_second = throughput(&runtime, program, options.runs, options.concurrency).await?;
@@ -267,9 +270,25 @@ fn workers() -> Vec<PathBuf> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_worker = |path: &PathBuf| {
         let line = std::fs::read(path.join("cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).nth(1) == Some(engine_wasm::WORKER_ARGUMENT.as_bytes())
+        line.split(|byte| *byte == 0).nth(1) == Some(engine_wasm::WORKER_ARGUMENT.as_bytes()) && is_ours(path)
     };
     entries.map(|entry| entry.path()).filter(is_worker).collect()
+}
+
+/// Whether this process is among its ancestors.
+fn is_ours(process: &Path) -> bool {
+    let parent = |process: &Path| {
+        let status = std::fs::read_to_string(process.join("status")).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse::<u32>().ok())
+    };
+    let mut next = parent(process);
+    while let Some(pid) = next.filter(|pid| *pid > 1) {
+        if pid == std::process::id() {
+            return true;
+        }
+        next = parent(&PathBuf::from(format!("/proc/{pid}")));
+    }
+    false
 }
 
 fn private_kib(process: &Path) -> anyhow::Result<u64> {

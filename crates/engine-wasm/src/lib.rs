@@ -303,6 +303,10 @@ impl Engine for WasmEngine {
         EngineId::Wasm
     }
 
+    fn get_ready(&self) -> BoxFuture<'_, Result<(), EngineError>> {
+        Box::pin(async { self.warm_up().await.map(|_| ()) })
+    }
+
     fn serves(&self, language: &'static Language) -> Result<(), Refusal> {
         let Some(service) = SERVICES.iter().find(|service| service.language == language.id) else {
             let served: Vec<&str> = SERVICES.iter().map(|service| service.language).collect();

@@ -1,5 +1,22 @@
-//! What callers see of a run. The only crate that knows JSON.
+//! belljar's face for assistants: the Model Context Protocol over the runtime. The only crate that knows JSON.
 
+mod arguments;
+pub mod audit;
+mod fixtures;
+pub mod http;
+mod icons;
+mod live;
+mod mirror;
+mod prompts;
+mod resources;
 mod result;
+mod runs;
+mod server;
+mod stdio;
+mod tools;
+mod uri;
+mod witness;
 
 pub use result::RunResult;
+pub use server::{Connection, Server};
+pub use stdio::{StdioError, serve as serve_stdio};

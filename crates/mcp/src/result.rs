@@ -4,29 +4,45 @@ use std::path::Path;
 use std::time::Duration;
 
 use sandbox::{CpuSource, LastValue, MemorySource, Outcome, OutputFile, Status, signal_name};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::uri;
+
 /// The structured result. Fields are absent rather than null where they do not apply, except the first four.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct RunResult<'a> {
+    /// `completed`, `crashed`, `timed_out`, `limit_exceeded` or `cancelled`
     status: &'static str,
+    /// The program's own, when it completed
     exit_code: Option<u8>,
+    /// `SIGSEGV` …, when it crashed
     signal: Option<String>,
+    /// `memory`, `cpu` or `disk`, when it was ended for one
     limit: Option<String>,
     stdout: &'a str,
     stderr: &'a str,
+    /// Bytes of output that are not above: the middle of it
     dropped: Dropped,
-    /// As the guest wrote it, members in its order.
+    /// Value of the last expression
+    // As the guest wrote it, members in its order.
+    #[schemars(with = "Option<serde_json::Value>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a RawValue>,
+    /// Its printed form, when it is no JSON
     #[serde(skip_serializing_if = "Option::is_none")]
     result_repr: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorDetail<'a>>,
+    /// What the run made or changed in its workspace
     files: Vec<FileEntry<'a>>,
+    #[schemars(default)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     skipped_files: Vec<SkippedEntry<'a>>,
+    /// Names the run in `run://` resources
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'a str>,
     engine: String,
     runtime: RuntimeEntry<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,13 +51,13 @@ pub struct RunResult<'a> {
     usage: UsageEntry,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Dropped {
     stdout: u64,
     stderr: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ErrorDetail<'a> {
     kind: &'a str,
     message: &'a str,
@@ -51,34 +67,37 @@ struct ErrorDetail<'a> {
     hint: Option<&'a str>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct FileEntry<'a> {
     path: &'a str,
     bytes: u64,
     mime: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct SkippedEntry<'a> {
     path: &'a str,
     reason: &'static str,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct RuntimeEntry<'a> {
     language: &'a str,
+    #[schemars(default)]
     #[serde(skip_serializing_if = "str::is_empty")]
     version: &'a str,
     tool: &'a str,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct PromotionEntry<'a> {
     from: String,
     reason: &'a str,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct IsolationEntry<'a> {
     level: String,
     missing: &'a [String],
@@ -86,7 +105,7 @@ struct IsolationEntry<'a> {
     processes: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct UsageEntry {
     wall_ms: f64,
     cpu_ms: f64,
@@ -97,6 +116,13 @@ struct UsageEntry {
 
 impl<'a> From<&'a Outcome> for RunResult<'a> {
     fn from(outcome: &'a Outcome) -> Self {
+        Self::new(outcome, None)
+    }
+}
+
+impl<'a> RunResult<'a> {
+    /// `run` is the name under which the server keeps what came of it, if it does.
+    pub(crate) fn new(outcome: &'a Outcome, run: Option<&'a str>) -> Self {
         let (status, exit_code, signal, limit) = match outcome.status {
             Status::Completed { exit_code } => ("completed", Some(exit_code), None, None),
             Status::Crashed { signal } => ("crashed", None, Some(signal_name(signal)), None),
@@ -126,12 +152,13 @@ impl<'a> From<&'a Outcome> for RunResult<'a> {
                 line: error.line,
                 hint: error.hint.as_deref(),
             }),
-            files: outcome.files.iter().map(FileEntry::from).collect(),
+            files: outcome.files.iter().map(|file| FileEntry::new(file, run)).collect(),
             skipped_files: outcome
                 .skipped_files
                 .iter()
                 .map(|file| SkippedEntry { path: &file.path, reason: file.reason.describe() })
                 .collect(),
+            run,
             engine: outcome.engine.to_string(),
             runtime: RuntimeEntry {
                 language: outcome.runtime.language,
@@ -169,9 +196,12 @@ impl<'a> From<&'a Outcome> for RunResult<'a> {
     }
 }
 
-impl<'a> From<&'a OutputFile> for FileEntry<'a> {
-    fn from(file: &'a OutputFile) -> Self {
-        Self { path: file.path.as_str(), bytes: file.size, mime: mime_of(file.path.as_str()) }
+impl<'a> FileEntry<'a> {
+    fn new(file: &'a OutputFile, run: Option<&str>) -> Self {
+        let path = file.path.as_str();
+        // What was not kept cannot be read.
+        let uri = run.filter(|_| file.contents.is_some()).map(|run| uri::run_file(run, path));
+        Self { path, bytes: file.size, mime: mime_of(path), uri }
     }
 }
 
@@ -181,7 +211,7 @@ fn millis(duration: Duration) -> f64 {
 }
 
 /// The type that a file's name promises. What the guest put inside may be anything, so this is for display.
-fn mime_of(path: &str) -> &'static str {
+pub(crate) fn mime_of(path: &str) -> &'static str {
     let extension = Path::new(path).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
         "txt" | "log" | "out" | "err" => "text/plain",

@@ -58,6 +58,24 @@ impl Runtime {
         Ok(auto::explain(outcome, None))
     }
 
+    /// Starts ahead what first runs would have to wait for. What fails here fails again in a run, and is told there.
+    pub async fn warm_up(&self) {
+        for engine in &self.engines {
+            engine.get_ready().await.ok();
+        }
+    }
+
+    /// What callers may ask for.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The engines that serve a language here, the preferred one first, or why none does.
+    pub fn engines_for(&self, language: &'static Language) -> Result<Vec<EngineId>, Refusal> {
+        self.first_that_serves(language, EngineChoice::Auto)?;
+        Ok(self.engines.iter().filter(|engine| engine.serves(language).is_ok()).map(|engine| engine.id()).collect())
+    }
+
     /// What runs a language here, or why nothing does.
     pub async fn describe(&self, language: &'static Language) -> Result<(EngineId, RuntimeInfo), RunError> {
         let engine = self.first_that_serves(language, EngineChoice::Auto)?;

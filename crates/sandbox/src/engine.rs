@@ -20,6 +20,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// What runs this language, with its version. The first call for a language may start the tool (in a sandbox) to ask it.
     fn describe(&self, language: &'static Language) -> BoxFuture<'_, Result<RuntimeInfo, EngineError>>;
 
+    /// Starts ahead what the first run would have to wait for.
+    fn get_ready(&self) -> BoxFuture<'_, Result<(), EngineError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// A fresh sandbox for one run of `plan`.
     fn open(&self, plan: Plan) -> BoxFuture<'_, Result<Box<dyn Sandbox>, EngineError>>;
 }

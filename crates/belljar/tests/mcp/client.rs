@@ -1,0 +1,145 @@
+//! A client that sends exactly what it is told to.
+
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use testkit::arena;
+use testkit::runtimes::CACHE;
+
+pub(crate) const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
+
+/// Much longer than anything takes, on a machine that has other things to do.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A server and its standard streams.
+pub(crate) struct Client {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    /// Came while something else was waited for.
+    early: VecDeque<Value>,
+    last: u64,
+}
+
+impl Client {
+    /// A server that has not heard anything yet.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let mut command = arena::host_command(BELLJAR);
+        command.arg("serve").args(arguments);
+        if let Some(cache) = testkit::runtimes::provisioned(BELLJAR) {
+            command.env(CACHE, cache);
+        }
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("belljar starts");
+        let stdin = child.stdin.take();
+        let stdout = BufReader::new(child.stdout.take().expect("piped"));
+        let (sender, lines) = channel();
+        thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Self { child, stdin, lines, early: VecDeque::new(), last: 0 }
+    }
+
+    /// A server that knows an older client.
+    pub(crate) fn initialized() -> Self {
+        let mut client = Self::start(&[]);
+        let answer = client.request("initialize", &initialize("2025-11-25"));
+        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
+        client.notify("notifications/initialized", &json!({}));
+        client
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        self.stdin.as_mut().expect("open").write_all(bytes).expect("the server reads");
+    }
+
+    pub(crate) fn send(&mut self, method: &str, params: &Value) -> u64 {
+        self.last += 1;
+        let line = json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params});
+        self.write(format!("{line}\n").as_bytes());
+        self.last
+    }
+
+    pub(crate) fn notify(&mut self, method: &str, params: &Value) {
+        let line = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        self.write(format!("{line}\n").as_bytes());
+    }
+
+    /// The next message, whatever it is.
+    pub(crate) fn next(&mut self) -> Value {
+        self.early.pop_front().unwrap_or_else(|| self.read())
+    }
+
+    /// What came while something else was waited for.
+    pub(crate) fn take_early(&mut self) -> Option<Value> {
+        self.early.pop_front()
+    }
+
+    fn read(&mut self) -> Value {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line:?}")),
+            Err(RecvTimeoutError::Timeout) => panic!("the server does not answer"),
+            Err(RecvTimeoutError::Disconnected) => panic!("the server is gone"),
+        }
+    }
+
+    /// The answer to a request; what else comes is kept for [`Client::next`].
+    pub(crate) fn answer(&mut self, id: u64) -> Value {
+        if let Some(place) = self.early.iter().position(|message| message["id"] == id) {
+            return self.early.remove(place).expect("found");
+        }
+        loop {
+            let message = self.read();
+            if message["id"] == id {
+                return message;
+            }
+            self.early.push_back(message);
+        }
+    }
+
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.send(method, params);
+        self.answer(id)
+    }
+
+    /// Calls `run_code`.
+    pub(crate) fn run(&mut self, arguments: &Value) -> Value {
+        self.request("tools/call", &json!({"name": "run_code", "arguments": arguments}))["result"].take()
+    }
+
+    /// Closes our end, and waits for the server's. How long that took.
+    pub(crate) fn close(mut self) -> Duration {
+        let started = Instant::now();
+        drop(self.stdin.take());
+        let status = self.child.wait().expect("our own child");
+        assert!(status.success(), "{status}");
+        started.elapsed()
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+pub(crate) fn initialize(version: &str) -> Value {
+    json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}})
+}
+
+/// Parameters of a request of the newer era.
+pub(crate) fn modern(mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    });
+    params
+}

@@ -1,0 +1,325 @@
+//! `bench mcp`: what a client of the server sees, over standard input and output and over HTTP.
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::statistics::Timings;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Timings of each kind
+    #[arg(long, default_value_t = 2000)]
+    rounds: u32,
+    /// Calls for throughput
+    #[arg(long, default_value_t = 8000)]
+    calls: u32,
+    /// Starts of the server
+    #[arg(long, default_value_t = 10)]
+    starts: u32,
+    /// The folder of provisioned runtimes
+    #[arg(long)]
+    cache: PathBuf,
+}
+
+const INITIALIZE_BUDGET_MS: f64 = 50.0;
+const FIRST_RESULT_BUDGET_MS: f64 = 150.0;
+const STDIO_BUDGET_MS: f64 = 1.5;
+const HTTP_BUDGET_MS: f64 = 3.0;
+const THROUGHPUT_BUDGET: f64 = 1000.0;
+const SLEEPS_BUDGET_S: f64 = 0.8;
+const LOOPS_BUDGET_S: f64 = 2.4;
+const AT_A_TIME: u64 = 8;
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    let mut report = Report { out: std::io::stdout(), met: true };
+    let (mut initialized, mut first) = (Timings::default(), Timings::default());
+    for _ in 0..options.starts {
+        let started = Instant::now();
+        let mut client = Client::start(&options.cache)?;
+        client.initialize()?;
+        initialized.push(started.elapsed());
+        client.run("python", "print(1+1)")?.printed("2\n")?;
+        first.push(started.elapsed());
+        client.end()?;
+    }
+    report.line("`initialize` answered, ms after the process started", initialized.median(), INITIALIZE_BUDGET_MS)?;
+    report.line("first Python result, ms after the process started", first.median(), FIRST_RESULT_BUDGET_MS)?;
+
+    let mut client = Client::start(&options.cache)?;
+    client.initialize()?;
+    for language in ["python", "javascript"] {
+        let code = if language == "python" { "print(1+1)" } else { "console.log(1+1)" };
+        let mut timings = Timings::default();
+        for round in 0..options.rounds + 50 {
+            let started = Instant::now();
+            client.run(language, code)?.printed("2\n")?;
+            if round >= 50 {
+                timings.push(started.elapsed());
+            }
+        }
+        let [low, high, highest] = [0.0, 0.95, 0.99].map(|share| timings.percentile(share));
+        let name = format!("{language} over stdio, ms (min {low:.3}, p95 {high:.3}, p99 {highest:.3}), p50");
+        report.line(&name, timings.median(), STDIO_BUDGET_MS)?;
+    }
+    let per_second = client.throughput(options.calls)?;
+    report.at_least(&format!("run_code per second, {AT_A_TIME} at a time"), per_second, THROUGHPUT_BUDGET)?;
+    let sleeps = client.side_by_side(|number| format!("import time\ntime.sleep(0.5)\nprint({number})"))?;
+    report.line(&format!("{AT_A_TIME} sleeps of 0.5 s, s"), sleeps, SLEEPS_BUDGET_S)?;
+    let spin = |number| {
+        format!("import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass\nprint({number})")
+    };
+    report.line(&format!("{AT_A_TIME} loops of 0.5 s of CPU, s"), client.side_by_side(spin)?, LOOPS_BUDGET_S)?;
+    client.end()?;
+
+    let mut http = Http::start(&options.cache)?;
+    let mut timings = Timings::default();
+    for round in 0..options.rounds + 50 {
+        let started = Instant::now();
+        http.run("print(1+1)")?.printed("2\n")?;
+        if round >= 50 {
+            timings.push(started.elapsed());
+        }
+    }
+    let name =
+        format!("python over HTTP, ms (min {:.3}, p99 {:.3}), p50", timings.percentile(0.0), timings.percentile(0.99));
+    report.line(&name, timings.median(), HTTP_BUDGET_MS)?;
+    Ok(if report.met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Verdict {
+    Met,
+    Missed,
+}
+
+struct Report {
+    out: std::io::Stdout,
+    met: bool,
+}
+
+impl Report {
+    fn line(&mut self, name: &str, value: f64, budget: f64) -> std::io::Result<()> {
+        let verdict = if value <= budget { Verdict::Met } else { Verdict::Missed };
+        self.say(name, value, budget, verdict)
+    }
+
+    fn at_least(&mut self, name: &str, value: f64, budget: f64) -> std::io::Result<()> {
+        let verdict = if value >= budget { Verdict::Met } else { Verdict::Missed };
+        self.say(name, value, budget, verdict)
+    }
+
+    fn say(&mut self, name: &str, value: f64, budget: f64, verdict: Verdict) -> std::io::Result<()> {
+        let word = match verdict {
+            Verdict::Met => "met",
+            Verdict::Missed => {
+                self.met = false;
+                "MISSED"
+            }
+        };
+        writeln!(self.out, "{name}: {value:.3} (budget {budget}): {word}")
+    }
+}
+
+/// A tool's answer.
+struct Answer(Value);
+
+impl Answer {
+    fn printed(&self, expected: &str) -> anyhow::Result<()> {
+        let seen = self.0.pointer("/result/structuredContent/stdout").and_then(Value::as_str);
+        anyhow::ensure!(seen == Some(expected), "expected {expected:?}: {}", self.0);
+        Ok(())
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the server is started as a client starts it")]
+fn serve(cache: &Path, arguments: &[&str]) -> anyhow::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?.with_file_name("belljar"));
+    command.arg("serve").args(arguments).env("BELLJAR_CACHE", cache);
+    Ok(command)
+}
+
+/// A client that does nothing but wait for answers.
+struct Client {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    last: u64,
+}
+
+impl Client {
+    fn start(cache: &Path) -> anyhow::Result<Self> {
+        let mut child = serve(cache, &[])?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let stdin = child.stdin.take().context("piped")?;
+        let stdout = BufReader::new(child.stdout.take().context("piped")?);
+        Ok(Self { child, stdin, stdout, last: 0 })
+    }
+
+    fn send(&mut self, method: &str, params: &Value) -> anyhow::Result<u64> {
+        self.last += 1;
+        let request = json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params});
+        self.stdin.write_all(format!("{request}\n").as_bytes())?;
+        Ok(self.last)
+    }
+
+    /// The next answer, and whose it is.
+    fn receive(&mut self) -> anyhow::Result<(u64, Answer)> {
+        loop {
+            let mut line = String::new();
+            anyhow::ensure!(self.stdout.read_line(&mut line)? > 0, "the server is gone");
+            let message: Value = serde_json::from_str(&line)?;
+            if let Some(id) = message.get("id").and_then(Value::as_u64) {
+                return Ok((id, Answer(message)));
+            }
+        }
+    }
+
+    fn initialize(&mut self) -> anyhow::Result<()> {
+        let client = json!({"name": "bench", "version": "1"});
+        self.send("initialize", &json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}))?;
+        self.receive()?;
+        self.stdin.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")?;
+        Ok(())
+    }
+
+    fn call(&mut self, language: &str, code: &str) -> anyhow::Result<u64> {
+        self.send("tools/call", &json!({"name": "run_code", "arguments": {"language": language, "code": code}}))
+    }
+
+    fn run(&mut self, language: &str, code: &str) -> anyhow::Result<Answer> {
+        self.call(language, code)?;
+        Ok(self.receive()?.1)
+    }
+
+    fn throughput(&mut self, calls: u32) -> anyhow::Result<f64> {
+        let started = Instant::now();
+        let (mut sent, mut answered) = (0, 0);
+        while answered < calls {
+            while sent < calls && u64::from(sent - answered) < AT_A_TIME {
+                self.call("python", "print(1+1)")?;
+                sent += 1;
+            }
+            self.receive()?.1.printed("2\n")?;
+            answered += 1;
+        }
+        Ok(f64::from(calls) / started.elapsed().as_secs_f64())
+    }
+
+    /// Seconds for all of them. Each must have its own output.
+    fn side_by_side(&mut self, code: impl Fn(u64) -> String) -> anyhow::Result<f64> {
+        let started = Instant::now();
+        let mut waiting = HashMap::new();
+        for number in 0..AT_A_TIME {
+            waiting.insert(self.call("python", &code(number))?, number);
+        }
+        while !waiting.is_empty() {
+            let (id, answer) = self.receive()?;
+            let number = waiting.remove(&id).context("an answer to nothing")?;
+            answer.printed(&format!("{number}\n"))?;
+        }
+        Ok(started.elapsed().as_secs_f64())
+    }
+
+    fn end(mut self) -> anyhow::Result<()> {
+        drop(self.stdin);
+        let status = self.child.wait()?;
+        anyhow::ensure!(status.success(), "the server ended with {status}");
+        Ok(())
+    }
+}
+
+/// A client of the newer era over HTTP, on one connection.
+struct Http {
+    child: Child,
+    stream: BufReader<TcpStream>,
+    address: String,
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Http {
+    fn start(cache: &Path) -> anyhow::Result<Self> {
+        let mut child = serve(cache, &["--http", "127.0.0.1:0"])?.stderr(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().context("piped")?).read_line(&mut line)?;
+        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
+        let address = address.with_context(|| format!("no address in {line:?}"))?.to_owned();
+        let stream = TcpStream::connect(&address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        Ok(Self { child, stream: BufReader::new(stream), address })
+    }
+
+    fn run(&mut self, code: &str) -> anyhow::Result<Answer> {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+        });
+        let params = json!({"name": "run_code", "arguments": {"language": "python", "code": code}, "_meta": meta});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+             MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: run_code\r\nContent-Length: {}\r\n\r\n",
+            self.address,
+            body.len()
+        );
+        self.stream.get_mut().write_all(format!("{head}{body}").as_bytes())?;
+        let text = self.response()?;
+        let data = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("data:"))
+            .map(str::trim)
+            .find(|data| data.starts_with('{'));
+        Ok(Answer(serde_json::from_str(data.unwrap_or(&text)).with_context(|| text.clone())?))
+    }
+
+    /// The body of a response.
+    fn response(&mut self) -> anyhow::Result<String> {
+        let (mut length, mut chunked) = (None, false);
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line)?;
+            let line = line.trim_end().to_ascii_lowercase();
+            if line.is_empty() {
+                break;
+            }
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = Some(value.trim().parse()?);
+            }
+            chunked |= line.starts_with("transfer-encoding:") && line.ends_with("chunked");
+        }
+        if !chunked {
+            return self.bytes(length.context("a response without a length")?);
+        }
+        let mut text = String::new();
+        loop {
+            let mut size = String::new();
+            self.stream.read_line(&mut size)?;
+            let size = usize::from_str_radix(size.trim(), 16)?;
+            text += &self.bytes(size)?;
+            self.bytes(2)?;
+            if size == 0 {
+                return Ok(text);
+            }
+        }
+    }
+
+    fn bytes(&mut self, length: usize) -> anyhow::Result<String> {
+        let mut bytes = vec![0; length];
+        self.stream.read_exact(&mut bytes)?;
+        Ok(String::from_utf8(bytes)?)
+    }
+}

@@ -1,0 +1,277 @@
+//! Who ran what, for those who have to answer for it: an append-only file of JSON lines, each with its own hash and that of the one
+//! before. A line that was changed, removed or put in breaks the chain, which [`verify`] finds. Lines taken off the end leave a whole chain;
+//! whoever keeps the last hash elsewhere sees that too.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// What is written of a run. Never the code, its input or its output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Whose it was.
+    pub principal: String,
+    /// The tool that was called.
+    pub tool: String,
+    /// The program, by its hash.
+    pub code_sha256: String,
+    /// What was decided about it, or why it was refused.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    /// It ran.
+    Ran(Box<Ran>),
+    /// It was not started.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// It was ended by whoever called it.
+    Cancelled,
+    /// It could not be run, through no fault of the caller.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A run that came to its end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names of the result, see `RunResult`")]
+pub struct Ran {
+    pub language: String,
+    pub engine: String,
+    pub isolation: String,
+    pub missing: Vec<String>,
+    pub timeout_ms: u64,
+    pub cpu_ms: u64,
+    pub memory_bytes: u64,
+    pub status: String,
+    pub exit_code: Option<u8>,
+    pub used_wall_ms: u64,
+    pub used_cpu_ms: u64,
+}
+
+/// A line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    seq: u64,
+    time: String,
+    #[serde(flatten)]
+    entry: Entry,
+    /// Hash of the line before; of the first, zeros.
+    prev: String,
+}
+
+/// A log that is being written.
+#[derive(Debug)]
+pub struct Audit(Mutex<Chain>);
+
+#[derive(Debug)]
+struct Chain {
+    file: File,
+    seq: u64,
+    last: String,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Whole,
+    /// A line could not be written. Nothing may happen that nobody would see.
+    Broken,
+}
+
+/// Why a log cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    /// The file cannot be read or written.
+    #[error("cannot use the audit log: {0}")]
+    File(#[from] io::Error),
+    /// Another server writes it.
+    #[error("another server writes this audit log")]
+    InUse,
+    /// The chain is broken.
+    #[error("line {line} of the audit log: {what}")]
+    Chain {
+        /// Where.
+        line: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+/// What [`verify`] found.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// How many lines.
+    pub lines: u64,
+    /// The hash of the last, to be kept elsewhere.
+    pub last: String,
+}
+
+impl Audit {
+    /// Opens a log, to go on with it. Checks all of it.
+    pub fn open(path: &Path) -> Result<Self, AuditError> {
+        let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(AuditError::InUse),
+            locked => locked.map_err(io::Error::from)?,
+        }
+        let Verified { lines, last } = check(&file)?;
+        Ok(Self(Mutex::new(Chain { file, seq: lines, last, state: State::Whole })))
+    }
+
+    /// Whether what happens next can be written down.
+    pub fn is_writable(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).state == State::Whole
+    }
+
+    /// Writes a line.
+    pub fn record(&self, entry: Entry) {
+        let mut chain = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+        let line = Line { seq: chain.seq + 1, time, entry, prev: chain.last.clone() };
+        // Made of strings and numbers, which always have a JSON form.
+        let text = serde_json::to_string(&line).unwrap_or_default();
+        let hash = hash_of(text.as_bytes());
+        let text = [text.strip_suffix('}').unwrap_or(&text), HASH, &hash, "\"}\n"].concat();
+        // One write: a line is there or not, unless the disk is full, and then nothing more is written.
+        if chain.file.write_all(text.as_bytes()).is_ok() {
+            chain.seq += 1;
+            chain.last = hash;
+        } else {
+            chain.state = State::Broken;
+        }
+    }
+}
+
+/// What is between a line's entry and its own hash, which is that of the line without it.
+const HASH: &str = ",\"hash\":\"";
+
+/// A line as it was hashed, and the hash that it says it has.
+fn without_hash(text: &str) -> Option<(String, &str)> {
+    let (entry, hash) = text.strip_suffix("\"}")?.rsplit_once(HASH)?;
+    Some(([entry, "}"].concat(), hash))
+}
+
+/// Checks a log from its first line to its last.
+pub fn verify(path: &Path) -> Result<Verified, AuditError> {
+    check(&File::open(path)?)
+}
+
+fn check(file: &File) -> Result<Verified, AuditError> {
+    let mut verified = Verified { lines: 0, last: "0".repeat(64) };
+    let mut reader = BufReader::new(file);
+    let mut text = Vec::new();
+    while reader.read_until(b'\n', &mut text)? > 0 {
+        let number = verified.lines + 1;
+        let broken = |what| AuditError::Chain { line: number, what };
+        let Some(whole) = text.strip_suffix(b"\n") else { return Err(broken("it was cut off")) };
+        let whole = std::str::from_utf8(whole).map_err(|_| broken("it is no text"))?;
+        let (hashed, hash) = without_hash(whole).ok_or_else(|| broken("it is no entry"))?;
+        let line: Line = serde_json::from_str(&hashed).map_err(|_| broken("it is no entry"))?;
+        if hash != hash_of(hashed.as_bytes()) {
+            return Err(broken("it was changed"));
+        }
+        if line.prev != verified.last {
+            return Err(broken("it does not follow the line before: others are missing"));
+        }
+        if line.seq != number {
+            return Err(broken("its number is wrong"));
+        }
+        verified = Verified { lines: number, last: hash.to_owned() };
+        text.clear();
+    }
+    Ok(verified)
+}
+
+fn hash_of(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String does not fail.
+        write!(text, "{byte:02x}").ok();
+        text
+    })
+}
+
+/// The hash of a program.
+pub(crate) fn code_hash(code: &[u8]) -> String {
+    hash_of(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(number: usize) -> Entry {
+        Entry {
+            principal: format!("ada{number}"),
+            tool: "run_code".to_owned(),
+            code_sha256: code_hash(b"print(1)"),
+            verdict: Verdict::Refused { reason: "no \"such\"\nlanguage".to_owned() },
+        }
+    }
+
+    fn log(folder: &Path, lines: usize) -> std::path::PathBuf {
+        let path = folder.join("audit.jsonl");
+        let audit = Audit::open(&path).expect("a log");
+        (0..lines).for_each(|number| audit.record(entry(number)));
+        path
+    }
+
+    #[test]
+    fn a_log_is_continued_and_whole() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = log(folder.path(), 3);
+        log(folder.path(), 2);
+        let verified = verify(&path).expect("whole");
+        assert_eq!(verified.lines, 5);
+        assert_eq!(verified.last.len(), 64);
+    }
+
+    #[test]
+    fn whatever_is_changed_is_found() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let whole = std::fs::read_to_string(log(folder.path(), 4)).expect("read");
+        let lines: Vec<&str> = whole.lines().collect();
+        let path = folder.path().join("changed");
+        let changed = whole.replacen("ada1", "eve1", 1);
+        let last_changed = whole.replacen("ada3", "eve3", 1);
+        let removed = [lines[0], lines[2], lines[3], ""].join("\n");
+        let swapped = [lines[0], lines[2], lines[1], lines[3], ""].join("\n");
+        let doubled = [lines[0], lines[0], lines[1], ""].join("\n");
+        let first_gone = [lines[1], lines[2], ""].join("\n");
+        let cut = whole.trim_end().to_owned();
+        for (text, line) in
+            [(changed, 2), (last_changed, 4), (removed, 2), (swapped, 2), (doubled, 2), (first_gone, 1), (cut, 4)]
+        {
+            std::fs::write(&path, text).expect("write");
+            match verify(&path).expect_err("changed") {
+                AuditError::Chain { line: found, .. } => assert_eq!(found, line),
+                other @ (AuditError::File(_) | AuditError::InUse) => panic!("{other}"),
+            }
+        }
+    }
+
+    #[test]
+    fn one_server_writes_it() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = folder.path().join("audit.jsonl");
+        let _first = Audit::open(&path).expect("a log");
+        assert!(matches!(Audit::open(&path), Err(AuditError::InUse)));
+    }
+}

@@ -1,0 +1,107 @@
+//! A result for clients that read text: output first, then the value, then one line on anything unusual; pictures as pictures, other files
+//! as links.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use rmcp::model::{ContentBlock, Resource};
+use sandbox::{LastValue, Outcome, OutputFile, Status, signal_name};
+
+use crate::result::mime_of;
+use crate::uri;
+
+/// The largest picture that is shown; larger ones are links.
+const MOST_PICTURE: usize = 2 << 20;
+/// The most pictures.
+const MOST_PICTURES: usize = 8;
+/// The most links. All files are in the structured result.
+const MOST_LINKS: usize = 32;
+
+/// `run` is the name under which the server keeps what came of it, if it does.
+pub(crate) fn content(outcome: &Outcome, run: Option<&str>) -> Vec<ContentBlock> {
+    let mut blocks = vec![ContentBlock::text(text(outcome, run))];
+    let mut pictures = 0;
+    let mut links = 0;
+    for file in &outcome.files {
+        match picture(file).filter(|_| pictures < MOST_PICTURES) {
+            Some(block) => {
+                pictures += 1;
+                blocks.push(block);
+            }
+            None => {
+                if let Some(run) = run.filter(|_| links < MOST_LINKS && file.contents.is_some()) {
+                    links += 1;
+                    blocks.push(ContentBlock::resource_link(link(file, run)));
+                }
+            }
+        }
+    }
+    blocks
+}
+
+fn text(outcome: &Outcome, run: Option<&str>) -> String {
+    let mut parts = Vec::new();
+    let stdout = outcome.stdout.text.trim_end_matches('\n');
+    if !stdout.is_empty() {
+        parts.push(stdout.to_owned());
+    }
+    let stderr = outcome.stderr.text.trim_end_matches('\n');
+    if !stderr.is_empty() {
+        parts.push(format!("[stderr]\n{stderr}"));
+    }
+    match &outcome.value {
+        Some(LastValue::Json(value) | LastValue::Printed(value)) => parts.push(format!("[value] {value}")),
+        None if parts.is_empty() && outcome.status.is_success() => parts.push("(no output)".to_owned()),
+        None => {}
+    }
+    parts.extend(unusual(outcome, run));
+    parts.join("\n")
+}
+
+/// What a reader should know and would not see.
+fn unusual(outcome: &Outcome, run: Option<&str>) -> Option<String> {
+    let mut remarks = Vec::new();
+    match outcome.status {
+        Status::Completed { exit_code: 0 } => {}
+        Status::Completed { exit_code } => remarks.push(format!("exit code {exit_code}")),
+        Status::Crashed { signal } => remarks.push(format!("crashed with {}", signal_name(signal))),
+        Status::TimedOut => remarks.push(format!("timed out after {:.1} s", outcome.usage.wall.as_secs_f64())),
+        Status::LimitExceeded(limit) => remarks.push(format!("ended: over its {limit} limit")),
+        Status::Cancelled => remarks.push("cancelled".to_owned()),
+    }
+    if let Some(hint) = outcome.error.as_ref().and_then(|error| error.hint.as_ref()) {
+        remarks.push(hint.clone());
+    }
+    if let Some(promotion) = &outcome.promoted {
+        remarks.push(format!("ran natively: {}", promotion.reason));
+    }
+    for (stream, dropped) in [("stdout", outcome.stdout.dropped), ("stderr", outcome.stderr.dropped)] {
+        if dropped > 0 {
+            let place =
+                run.map(|run| format!(", all of it is in {}", uri::run_stream(run, stream))).unwrap_or_default();
+            remarks.push(format!("{dropped} bytes of {stream} are not shown{place}"));
+        }
+    }
+    if !outcome.skipped_files.is_empty() {
+        remarks.push(format!("{} files were not brought back", outcome.skipped_files.len()));
+    }
+    (!remarks.is_empty()).then(|| format!("[{}]", remarks.join("; ")))
+}
+
+/// A file that is what its name says, and that clients can show.
+fn picture(file: &OutputFile) -> Option<ContentBlock> {
+    let contents = file.contents.as_ref().filter(|contents| contents.len() <= MOST_PICTURE)?;
+    let mime = mime_of(file.path.as_str());
+    let is_that: fn(&[u8]) -> bool = match mime {
+        "image/png" => |bytes| bytes.starts_with(b"\x89PNG\r\n\x1a\n"),
+        "image/jpeg" => |bytes| bytes.starts_with(b"\xff\xd8\xff"),
+        "image/gif" => |bytes| bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a"),
+        "image/webp" => |bytes| bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP"),
+        _ => return None,
+    };
+    is_that(contents).then(|| ContentBlock::image(BASE64_STANDARD.encode(contents), mime))
+}
+
+fn link(file: &OutputFile, run: &str) -> Resource {
+    let path = file.path.as_str();
+    Resource::new(uri::run_file(run, path), path).with_mime_type(mime_of(path)).with_size(file.size)
+}

@@ -1,0 +1,127 @@
+//! What recent runs left behind that did not fit into their results: all of their output, and their files. For whoever made the run, for a
+//! while.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use sandbox::{OutputFile, Principal};
+
+/// How long a run is kept.
+const KEEP: Duration = Duration::from_mins(15);
+/// How many, of all callers together.
+const MOST: usize = 512;
+/// How much, of all callers together.
+const MOST_BYTES: usize = 128 << 20;
+
+/// A run that is kept.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    /// Those whose contents came back.
+    pub(crate) files: Vec<OutputFile>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    owner: Principal,
+    since: Instant,
+    size: usize,
+    kept: std::sync::Arc<Kept>,
+}
+
+/// The runs that are kept, the oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Runs(Mutex<VecDeque<Entry>>);
+
+impl Runs {
+    /// Keeps a run. The oldest go when there are too many.
+    pub(crate) fn keep(&self, name: String, owner: Principal, kept: Kept) {
+        let files: usize = kept.files.iter().filter_map(|file| file.contents.as_ref()).map(Vec::len).sum();
+        let size = kept.stdout.len() + kept.stderr.len() + files;
+        let entry = Entry { name, owner, since: Instant::now(), size, kept: kept.into() };
+        let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.push_back(entry);
+        let mut total: usize = runs.iter().map(|entry| entry.size).sum();
+        while runs.len() > MOST || total > MOST_BYTES || runs.front().is_some_and(|entry| entry.since.elapsed() > KEEP)
+        {
+            match runs.pop_front() {
+                Some(entry) => total -= entry.size,
+                None => break,
+            }
+        }
+    }
+
+    /// A run of this caller's. Another's is not there.
+    pub(crate) fn find(&self, name: &str, owner: &Principal) -> Option<std::sync::Arc<Kept>> {
+        let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_meant = |entry: &&Entry| entry.name == name && entry.owner == *owner && entry.since.elapsed() <= KEEP;
+        runs.iter().find(is_meant).map(|entry| std::sync::Arc::clone(&entry.kept))
+    }
+
+    /// This caller's runs, the latest first.
+    pub(crate) fn names(&self, owner: &Principal) -> Vec<String> {
+        let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let theirs = runs.iter().rev().filter(|entry| entry.owner == *owner && entry.since.elapsed() <= KEEP);
+        theirs.map(|entry| entry.name.clone()).collect()
+    }
+}
+
+/// A name that nobody guesses.
+pub(crate) fn new_name() -> String {
+    let mut bytes = [0; 12];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let rest = bytes.get_mut(filled..).unwrap_or_default();
+        // The kernel's generator does not fail once it is seeded; an interrupted call is made again.
+        filled += rustix::rand::getrandom(rest, rustix::rand::GetRandomFlags::empty()).unwrap_or(0);
+    }
+    bytes.iter().fold(String::new(), |mut name, byte| {
+        // Writing to a String does not fail.
+        write!(name, "{byte:02x}").ok();
+        name
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(size: usize) -> Kept {
+        Kept { stdout: vec![b'x'; size], stderr: Vec::new(), files: Vec::new() }
+    }
+
+    #[test]
+    fn a_run_is_its_owners() {
+        let runs = Runs::default();
+        let (ada, grace) = (Principal::new("ada"), Principal::new("grace"));
+        let name = new_name();
+        runs.keep(name.clone(), ada.clone(), kept(3));
+        assert_eq!(runs.find(&name, &ada).map(|kept| kept.stdout.len()), Some(3));
+        assert!(runs.find(&name, &grace).is_none());
+        assert_eq!(runs.names(&ada), [name]);
+        assert!(runs.names(&grace).is_empty());
+    }
+
+    #[test]
+    fn the_oldest_go_first() {
+        let (runs, owner) = (Runs::default(), Principal::default());
+        for number in 0..5 {
+            runs.keep(number.to_string(), owner.clone(), kept(MOST_BYTES / 3));
+        }
+        assert_eq!(runs.names(&owner), ["4", "3", "2"]);
+        for number in 0..MOST + 10 {
+            runs.keep(format!("n{number}"), owner.clone(), kept(1));
+        }
+        assert_eq!(runs.names(&owner).len(), MOST);
+    }
+
+    #[test]
+    fn names_differ() {
+        assert_ne!(new_name(), new_name());
+        assert_eq!(new_name().len(), 24);
+    }
+}

@@ -1,0 +1,458 @@
+//! The server: what MCP asks, answered by the runtime. One for both eras of the protocol and for every transport; rmcp tells them apart.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestParams, CompleteResult,
+    CreateTaskResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ProgressToken, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod,
+    UnsubscribeRequestParams, UpdateTaskParams,
+};
+use rmcp::service::{RequestContext, SubscriptionContext};
+use rmcp::task_manager::{TaskExit, TaskManager, TaskOptions};
+use rmcp::{ErrorData, Peer, RoleServer, ServerHandler};
+use runtime::{RunError, Runtime};
+use sandbox::{Language, Outcome, Principal, Refusal, Request};
+
+use crate::audit::Audit;
+use crate::fixtures::Fixtures;
+use crate::live::Live;
+use crate::runs::Runs;
+use crate::tools::{self, Finished};
+use crate::witness::Witness;
+use crate::{icons, prompts, resources};
+
+/// Output is told at most this often,
+const TELL_EVERY: Duration = Duration::from_millis(100);
+/// and something at least this often, or clients think that nobody is there.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+/// A run that takes longer becomes a task, for clients that know tasks.
+const TASK_AFTER: Duration = Duration::from_secs(20);
+
+/// For how long clients may take lists for granted. What is set up changes while a server runs, but not often.
+const LISTS_TTL_MS: u64 = 60_000;
+
+const INSTRUCTIONS: &str =
+    "Runs code in fresh sandboxes without network. Call run_code whenever an answer can be computed.";
+
+/// What all connections of a server share.
+#[derive(Debug)]
+pub struct Server {
+    runtime: Arc<Runtime>,
+    audit: Option<Arc<Audit>>,
+    runs: Arc<Runs>,
+    tasks: Tasks,
+    tools: OnceLock<Vec<Tool>>,
+    /// What tests of the protocol need beside.
+    fixtures: Option<Fixtures>,
+}
+
+/// rmcp's own, which has no `Debug`.
+struct Tasks(TaskManager);
+
+impl std::fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tasks").field("running", &self.0.running_task_count()).finish()
+    }
+}
+
+/// One connection.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    server: Arc<Server>,
+    /// The least level of log messages that its client asked for, by [`level_number`]; none before it does.
+    log_level: Arc<AtomicU8>,
+}
+
+const NO_LOGS: u8 = u8::MAX;
+
+/// A run that goes on.
+type Going = Pin<Box<dyn Future<Output = Result<Outcome, RunError>> + Send>>;
+
+impl Server {
+    /// Over these engines. `audit` gets a line for every run.
+    pub fn new(runtime: Arc<Runtime>, audit: Option<Audit>) -> Arc<Self> {
+        Arc::new(Self::over(runtime, audit, None))
+    }
+
+    /// The same, with everything that the protocol's conformance suites expect to find. For tests only.
+    pub fn with_conformance_fixtures(runtime: Arc<Runtime>) -> Arc<Self> {
+        Arc::new(Self::over(runtime, None, Some(Fixtures::new())))
+    }
+
+    fn over(runtime: Arc<Runtime>, audit: Option<Audit>, fixtures: Option<Fixtures>) -> Self {
+        Self {
+            runtime,
+            audit: audit.map(Arc::new),
+            runs: Arc::default(),
+            tasks: Tasks(TaskManager::new()),
+            tools: OnceLock::new(),
+            fixtures,
+        }
+    }
+
+    /// Somebody who writes down what becomes of a request, where that is wanted.
+    fn witness(&self, request: &Request) -> Result<Option<Witness>, Refusal> {
+        let Some(audit) = &self.audit else { return Ok(None) };
+        let limits = self.runtime.policy().admit(request.clone()).ok().map(|plan| *plan.limits());
+        Witness::new(audit, request, limits).map(Some)
+    }
+
+    /// For a client that just came.
+    pub fn connect(self: &Arc<Self>) -> Connection {
+        Connection { server: Arc::clone(self), log_level: Arc::new(AtomicU8::new(NO_LOGS)) }
+    }
+
+    fn tools(&self) -> &[Tool] {
+        self.tools.get_or_init(|| {
+            let is_served = |language: &&'static Language| self.runtime.engines_for(language).is_ok();
+            let languages: Vec<&str> = Language::all().iter().filter(is_served).map(|language| language.id).collect();
+            let mut tools = tools::all(&languages);
+            tools.extend(self.fixtures.iter().flat_map(|_| Fixtures::tools()));
+            tools
+        })
+    }
+}
+
+impl Connection {
+    async fn run_code(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let owner = principal(&context);
+        let request = match tools::prepare(request.arguments, owner.clone()) {
+            Ok(request) => request,
+            Err(refusal) => return Ok(tools::refused(&refusal).into()),
+        };
+        let witness = match self.server.witness(&request) {
+            Ok(witness) => witness,
+            Err(refusal) => return Ok(tools::refused(&refusal).into()),
+        };
+        let live = Live::default();
+        let (runtime, mut ears) = (Arc::clone(&self.server.runtime), live.clone());
+        let mut going: Going = Box::pin(async move {
+            let ended = runtime.run(request, &mut ears).await;
+            if let Some(witness) = witness {
+                witness.saw(&ended);
+            }
+            ended
+        });
+        let mut teller = Teller::new(&context, self.log_level.load(Ordering::Relaxed));
+        let may_become_a_task = context.client_capabilities().is_some_and(|client| client.supports_tasks());
+
+        let patience = tokio::time::sleep(TASK_AFTER);
+        tokio::pin!(patience);
+        let ended = loop {
+            tokio::select! {
+                biased;
+                ended = &mut going => break ended,
+                // Dropping the run ends it and all that it started.
+                () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
+                () = &mut patience, if may_become_a_task => {
+                    return Ok(self.become_task(going, live, owner).into());
+                }
+                () = teller.next(&live) => teller.tell(&live).await,
+            }
+        };
+        Ok(finish(ended, live, owner, &self.server.runs).into())
+    }
+
+    /// The run goes on by itself, and the client asks for it now and then.
+    fn become_task(&self, mut going: Going, live: Live, owner: Principal) -> CreateTaskResult {
+        let runs = Arc::clone(&self.server.runs);
+        let task = self.server.tasks.0.spawn(TaskOptions::new().with_status_message("running"), move |context| {
+            Box::pin(async move {
+                loop {
+                    tokio::select! {
+                        biased;
+                        ended = &mut going => return Ok(finish(ended, live, owner, &runs)),
+                        () = context.cancelled() => return Err(TaskExit::Cancelled),
+                        () = live.news() => {
+                            let news = live.take_news();
+                            if let Some(line) = news.lines().rev().find(|line| !line.trim().is_empty()) {
+                                context.set_status_message(line);
+                            }
+                        }
+                    }
+                }
+            })
+        });
+        CreateTaskResult::new(task)
+    }
+}
+
+fn finish(ended: Result<Outcome, RunError>, live: Live, owner: Principal, runs: &Runs) -> CallToolResult {
+    match ended {
+        Ok(outcome) => Finished { outcome, live, owner }.into_result(runs),
+        Err(error) => tools::failed(&error),
+    }
+}
+
+/// Whose request it is: what the HTTP layer found out, or whoever started this process.
+fn principal(context: &RequestContext<RoleServer>) -> Principal {
+    let parts = context.extensions.get::<http::request::Parts>();
+    parts.and_then(|parts| parts.extensions.get::<Principal>()).cloned().unwrap_or_default()
+}
+
+/// Tells a client that waits what its run prints.
+struct Teller {
+    peer: Peer<RoleServer>,
+    token: Option<ProgressToken>,
+    logs: bool,
+    told: f64,
+    since: tokio::time::Instant,
+    last: tokio::time::Instant,
+}
+
+impl Teller {
+    fn new(context: &RequestContext<RoleServer>, log_level: u8) -> Self {
+        let now = tokio::time::Instant::now();
+        Self {
+            peer: context.peer.clone(),
+            token: context.meta.get_progress_token(),
+            logs: log_level <= INFO,
+            told: 0.0,
+            since: now,
+            last: now,
+        }
+    }
+
+    /// Until there is something to say.
+    async fn next(&self, live: &Live) {
+        if self.token.is_none() && !self.logs {
+            return std::future::pending().await;
+        }
+        tokio::select! {
+            () = live.news() => tokio::time::sleep_until(self.last + TELL_EVERY).await,
+            () = tokio::time::sleep_until(self.last + SIGN_OF_LIFE) => {}
+        }
+    }
+
+    async fn tell(&mut self, live: &Live) {
+        self.last = tokio::time::Instant::now();
+        self.told += 1.0;
+        let news = live.take_news();
+        if self.logs && !news.is_empty() {
+            self.log(&news).await;
+        }
+        if let Some(token) = self.token.clone() {
+            let message = if news.is_empty() { format!("running, {} s", self.since.elapsed().as_secs()) } else { news };
+            let progress = ProgressNotificationParam::new(token, self.told).with_message(message);
+            // A client that is gone is noticed elsewhere.
+            self.peer.notify_progress(progress).await.ok();
+        }
+    }
+
+    #[expect(deprecated, reason = "clients of the older era ask for it")]
+    async fn log(&self, news: &str) {
+        use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
+
+        let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, news.into()).with_logger("run_code");
+        self.peer.notify_logging_message(message).await.ok();
+    }
+}
+
+const INFO: u8 = 1;
+
+#[expect(deprecated, reason = "clients of the older era ask for it")]
+fn level_number(level: rmcp::model::LoggingLevel) -> u8 {
+    use rmcp::model::LoggingLevel;
+
+    match level {
+        LoggingLevel::Debug => 0,
+        LoggingLevel::Info => INFO,
+        LoggingLevel::Notice => 2,
+        LoggingLevel::Warning => 3,
+        LoggingLevel::Error => 4,
+        LoggingLevel::Critical => 5,
+        LoggingLevel::Alert => 6,
+        LoggingLevel::Emergency => 7,
+    }
+}
+
+#[expect(deprecated, reason = "clients of the older era ask for logs")]
+fn capabilities() -> ServerCapabilities {
+    ServerCapabilities::builder()
+        .enable_tools()
+        .enable_resources()
+        .enable_prompts()
+        .enable_completions()
+        .enable_logging()
+        .enable_tasks()
+        .build()
+}
+
+impl ServerHandler for Connection {
+    fn get_info(&self) -> ServerConfig {
+        let server = Implementation::new("belljar", env!("CARGO_PKG_VERSION"))
+            .with_title("Belljar")
+            .with_icons(vec![rmcp::model::Icon::new(icons::BELLJAR).with_mime_type("image/svg+xml")]);
+        let mut capabilities = capabilities();
+        if self.server.fixtures.is_some() {
+            Fixtures::declare(&mut capabilities);
+        }
+        ServerConfig::new(capabilities).with_server_info(server).with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.server.tools().to_vec();
+        Ok(ListToolsResult::with_all_items(tools)
+            .with_ttl_ms(LISTS_TTL_MS)
+            .with_cache_scope(rmcp::model::CacheScope::Public))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.server.tools().iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(fixtures) = &self.server.fixtures
+            && Fixtures::has_tool(&request.name)
+        {
+            return fixtures.call_tool(&request, &context, &self.server.tasks.0).await;
+        }
+        match &*request.name {
+            tools::RUN_CODE => self.run_code(request, context).await,
+            tools::LIST_RUNTIMES => Ok(tools::list_runtimes(&self.server.runtime, request.arguments).await.into()),
+            other => Err(ErrorData::invalid_params(tools::unknown(other), None)),
+        }
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let mut resources = resources::list(&self.server.runtime);
+        resources.extend(self.server.fixtures.iter().flat_map(|_| Fixtures::resources()));
+        Ok(ListResourcesResult::with_all_items(resources)
+            .with_ttl_ms(LISTS_TTL_MS)
+            .with_cache_scope(rmcp::model::CacheScope::Public))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let mut templates = resources::templates();
+        templates.extend(self.server.fixtures.iter().flat_map(|_| Fixtures::resource_templates()));
+        Ok(ListResourceTemplatesResult::with_all_items(templates)
+            .with_ttl_ms(LISTS_TTL_MS)
+            .with_cache_scope(rmcp::model::CacheScope::Public))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        if let Some(contents) = self.server.fixtures.as_ref().and_then(|_| Fixtures::read_resource(&request.uri)) {
+            return Ok(contents.into());
+        }
+        let contents =
+            resources::read(&request.uri, &self.server.runtime, &self.server.runs, &principal(&context)).await?;
+        Ok(contents.into())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let mut prompts = prompts::list();
+        prompts.extend(self.server.fixtures.iter().flat_map(|_| Fixtures::prompts()));
+        Ok(ListPromptsResult::with_all_items(prompts)
+            .with_ttl_ms(LISTS_TTL_MS)
+            .with_cache_scope(rmcp::model::CacheScope::Public))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        if let Some(answer) = self.server.fixtures.as_ref().and_then(|_| Fixtures::prompt(&request)) {
+            return answer;
+        }
+        Ok(prompts::get(&request.name, &request.arguments.unwrap_or_default())?.into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        resources::complete(&request, &self.server.runtime, &self.server.runs, &principal(&context))
+    }
+
+    #[expect(deprecated, reason = "clients of the older era ask for it")]
+    async fn set_level(
+        &self,
+        request: rmcp::model::SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.log_level.store(level_number(request.level), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        // Nothing of ours changes while a client is connected.
+        self.server.fixtures.as_ref().map(|_| requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        if let Some(fixtures) = &self.server.fixtures {
+            fixtures.listen(context).await;
+        }
+        Ok(())
+    }
+
+    async fn subscribe(&self, request: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        match &self.server.fixtures {
+            Some(_) => Fixtures::subscribe(&request.uri),
+            None => Err(ErrorData::method_not_found::<SubscribeRequestMethod>()),
+        }
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        match &self.server.fixtures {
+            Some(_) => Fixtures::subscribe(&request.uri),
+            None => Err(ErrorData::method_not_found::<UnsubscribeRequestMethod>()),
+        }
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        Ok(GetTaskResult::new(self.server.tasks.0.get_task(&request.task_id)?))
+    }
+
+    async fn update_task(&self, request: UpdateTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.server.tasks.0.update_task(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.server.tasks.0.cancel_task(&request.task_id)
+    }
+}

@@ -1,0 +1,71 @@
+//! MCP over standard input and output.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rmcp::ServiceExt as _;
+use rmcp::service::ServerInitializeError;
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio_util::sync::CancellationToken;
+
+use crate::Server;
+
+/// How long requests may still go on when their client has closed its end: long enough for answers that are on their way.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
+
+/// Why the client cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum StdioError {
+    /// It does not begin as the protocol says.
+    #[error("the client does not speak MCP: {0}")]
+    Opening(Box<ServerInitializeError>),
+    /// It broke while it went on.
+    #[error("the connection broke")]
+    Broken(#[source] tokio::task::JoinError),
+}
+
+/// Serves the one client that is there, until it closes its end or `shutdown`.
+pub async fn serve(server: &Arc<Server>, shutdown: CancellationToken) -> Result<(), StdioError> {
+    let (reader, writer) = rmcp::transport::stdio_pipes();
+    let ended = CancellationToken::new();
+    let reader = Watched { reader, ended: ended.clone() };
+    let serving = async {
+        match server.connect().serve_with_ct((reader, writer), shutdown).await {
+            Ok(running) => running.waiting().await.map(|_| ()).map_err(StdioError::Broken),
+            // It came and went.
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
+            Err(error) => Err(StdioError::Opening(error.into())),
+        }
+    };
+    tokio::select! {
+        end = serving => end,
+        // rmcp would wait for all requests to end.
+        () = async { ended.cancelled().await; tokio::time::sleep(LAST_ANSWERS).await } => Ok(()),
+    }
+}
+
+/// Tells when its reader has come to the end.
+struct Watched<R> {
+    reader: R,
+    ended: CancellationToken,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.reader).poll_read(context, buffer);
+        if let Poll::Ready(result) = &read
+            && (result.is_err() || buffer.filled().len() == before)
+        {
+            self.ended.cancel();
+        }
+        read
+    }
+}

@@ -1,0 +1,73 @@
+//! The tools, one module each.
+
+mod list_runtimes;
+mod run_code;
+
+use std::sync::Arc;
+
+use rmcp::model::{CallToolResult, ContentBlock, Icon, Tool, ToolAnnotations};
+use runtime::RunError;
+use sandbox::Refusal;
+use serde_json::{Map, Value};
+
+use crate::arguments;
+
+pub(crate) use list_runtimes::{list_runtimes, runtime_document};
+pub(crate) use run_code::{Finished, prepare};
+
+/// A tool as clients see it.
+struct Description<'a> {
+    name: &'static str,
+    title: &'static str,
+    text: String,
+    input: Map<String, Value>,
+    output: Map<String, Value>,
+    annotations: ToolAnnotations,
+    icon: &'a str,
+}
+
+impl Description<'_> {
+    fn into_tool(self) -> Tool {
+        Tool::new(self.name, self.text, Arc::new(self.input))
+            .with_title(self.title)
+            .with_raw_output_schema(Arc::new(self.output))
+            .with_annotations(self.annotations)
+            .with_icons(vec![Icon::new(self.icon).with_mime_type("image/svg+xml")])
+    }
+}
+
+/// All of them, always in this order.
+pub(crate) fn all(languages: &[&str]) -> Vec<Tool> {
+    vec![run_code::describe(languages).into_tool(), list_runtimes::describe().into_tool()]
+}
+
+pub(crate) const RUN_CODE: &str = "run_code";
+pub(crate) const LIST_RUNTIMES: &str = "list_runtimes";
+const NAMES: &[&str] = &[RUN_CODE, LIST_RUNTIMES];
+
+/// What to say to a name that is none of a tool's.
+pub(crate) fn unknown(name: &str) -> String {
+    match arguments::nearest(name, NAMES) {
+        Some(near) => format!("there is no tool `{name}`; did you mean `{near}`?"),
+        None => format!("there is no tool `{name}`; there are `{}`", NAMES.join("`, `")),
+    }
+}
+
+/// A refusal as a tool's result: models read results, while clients tend to hide protocol errors.
+pub(crate) fn refused(refusal: &Refusal) -> CallToolResult {
+    let text = format!("Refused: {}. Hint: {}.", refusal.message(), refusal.hint().trim_end_matches(['.', '?']));
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
+/// What stands in the way of an outcome, as a tool's result.
+pub(crate) fn failed(error: &RunError) -> CallToolResult {
+    match error {
+        RunError::Refused(refusal) => refused(refusal),
+        RunError::Failed(error) => {
+            let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+            let causes: Vec<String> = causes.map(|cause| format!(": {cause}")).collect();
+            let text = format!("Failed, and not because of the code: {error}{}", causes.concat());
+            CallToolResult::error(vec![ContentBlock::text(text)])
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! `run_code`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use rmcp::model::{CallToolResult, ToolAnnotations};
+use sandbox::{
+    Bytes, Collect, EngineChoice, EngineId, InputFile, LimitsRequest, Outcome, Principal, Refusal, Request, Variable,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{Description, RUN_CODE};
+use crate::live::Live;
+use crate::result::RunResult;
+use crate::runs::{self, Kept, Runs};
+use crate::{arguments, icons, mirror};
+
+/// What a caller sends.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The whole program. Print what you want to see; the value of the last expression comes back too
+    code: String,
+    /// Language id or alias, such as python, javascript, bash. Detected from the code when left out
+    #[serde(default)]
+    language: Option<String>,
+    /// What the program reads from standard input
+    #[serde(default)]
+    stdin: Option<String>,
+    /// Command line arguments of the program
+    #[serde(default)]
+    args: Vec<String>,
+    /// Environment variables
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Files put into the working directory first
+    #[serde(default)]
+    files: Vec<File>,
+    /// Variables set before the program starts, by name (Python, JavaScript, TypeScript)
+    #[serde(default)]
+    variables: Map<String, Value>,
+    /// auto (default) starts in WebAssembly and moves to native when it has to; wasm and native stay where they are
+    #[serde(default)]
+    engine: Engine,
+    /// Time limit in milliseconds (default 30000)
+    #[serde(default)]
+    timeout_ms: Option<u64>,
+    /// Memory limit in MiB (default 512)
+    #[serde(default)]
+    memory_mb: Option<u64>,
+}
+
+/// A file for the workspace: `text`, or `base64` for bytes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct File {
+    /// Relative path
+    path: String,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    base64: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Engine {
+    #[default]
+    Auto,
+    Wasm,
+    Native,
+}
+
+pub(super) fn describe(languages: &[&str]) -> Description<'static> {
+    let text = format!(
+        "Run a program in a fresh sandbox and get its output, exit code, last value and files. Use it to compute instead of guessing: \
+         arithmetic, data, dates, text processing, checking code before showing it.\n\
+         Languages here: {}. Python has NumPy and the standard library.\n\
+         Each run starts empty in its own directory: no network, no files but those you send in `files`, nothing kept for the next run. \
+         Files it writes come back as resources. Defaults: 30 s, 512 MiB.\n\
+         Examples: {{\"language\":\"python\",\"code\":\"import statistics\\nstatistics.stdev([3, 5, 9])\"}}; \
+         {{\"language\":\"bash\",\"code\":\"wc -l < data.csv\",\"files\":[{{\"path\":\"data.csv\",\"text\":\"a,b\\n1,2\\n\"}}]}}",
+        if languages.is_empty() { "none is set up (see list_runtimes)".to_owned() } else { languages.join(", ") },
+    );
+    Description {
+        name: RUN_CODE,
+        title: "Run code",
+        text,
+        input: arguments::schema_of::<Arguments>(),
+        output: arguments::schema_of::<RunResult<'static>>(),
+        // It changes nothing outside its sandbox, and reaches nothing either.
+        annotations: ToolAnnotations::with_title("Run code")
+            .read_only(false)
+            .destructive(false)
+            .idempotent(false)
+            .open_world(false),
+        icon: icons::RUN,
+    }
+}
+
+/// A request, from what the caller sent.
+pub(crate) fn prepare(given: Option<Map<String, Value>>, principal: Principal) -> Result<Request, Refusal> {
+    let given: Arguments = arguments::read(given)?;
+    let files = given.files.into_iter().map(input_file).collect::<Result<_, _>>()?;
+    let variables = given.variables.into_iter().map(|(name, value)| Variable { name, json: value.to_string() });
+    Ok(Request {
+        code: given.code.into_bytes(),
+        language: given.language,
+        file_name: None,
+        stdin: given.stdin.unwrap_or_default().into_bytes(),
+        args: given.args,
+        env: given.env.into_iter().collect(),
+        files,
+        variables: variables.collect(),
+        principal,
+        engine: match given.engine {
+            Engine::Auto => EngineChoice::Auto,
+            Engine::Wasm => EngineChoice::Only(EngineId::Wasm),
+            Engine::Native => EngineChoice::Only(EngineId::Native),
+        },
+        limits: LimitsRequest {
+            wall: given.timeout_ms.map(Duration::from_millis),
+            memory: given.memory_mb.map(Bytes::mib),
+            ..LimitsRequest::default()
+        },
+        network: Vec::new(),
+        collect: Collect::Contents,
+    })
+}
+
+fn input_file(file: File) -> Result<InputFile, Refusal> {
+    let contents = match (file.text, file.base64) {
+        (Some(text), None) => text.into_bytes(),
+        (None, Some(encoded)) => BASE64_STANDARD.decode(encoded).map_err(|error| {
+            let message = format!("`base64` of the file `{}` cannot be decoded: {error}", file.path);
+            Refusal::new("files", message, "use standard base64 with padding, or send `text`")
+        })?,
+        (None, None) => Vec::new(),
+        (Some(_), Some(_)) => {
+            let message = format!("the file `{}` has both `text` and `base64`", file.path);
+            return Err(Refusal::new("files", message, "send one of them"));
+        }
+    };
+    Ok(InputFile { path: file.path.into(), contents })
+}
+
+/// A run that came to its end.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) outcome: Outcome,
+    pub(crate) live: Live,
+    pub(crate) owner: Principal,
+}
+
+impl Finished {
+    /// The tool's result. What does not fit into it is kept among the `runs`.
+    pub(crate) fn into_result(self, runs: &Runs) -> CallToolResult {
+        let Self { mut outcome, live, owner } = self;
+        let has_more = outcome.stdout.dropped > 0 || outcome.stderr.dropped > 0;
+        let name = (has_more || !outcome.files.is_empty()).then(runs::new_name);
+        let mut result = CallToolResult::success(mirror::content(&outcome, name.as_deref()));
+        result.is_error = Some(!outcome.status.is_success());
+        // Made of strings and numbers, which always have a JSON form.
+        result.structured_content = serde_json::to_value(RunResult::new(&outcome, name.as_deref())).ok();
+        if let Some(name) = name {
+            let (stdout, stderr) = if has_more { live.take_recording() } else { Default::default() };
+            runs.keep(name, owner, Kept { stdout, stderr, files: std::mem::take(&mut outcome.files) });
+        }
+        result
+    }
+}
