@@ -5,6 +5,8 @@
 
 #[path = "mcp/client.rs"]
 mod client;
+#[path = "mcp/http.rs"]
+mod http;
 #[path = "mcp/runs.rs"]
 mod runs;
 #[path = "mcp/trouble.rs"]

@@ -73,6 +73,12 @@ pub fn kill(pid: i32) {
     let _ = kill_process(pid, Signal::KILL);
 }
 
+/// SIGTERM to one process that a test started.
+pub fn terminate(pid: i32) {
+    let pid = Pid::from_raw(pid).expect("pids are positive");
+    let _ = kill_process(pid, Signal::TERM);
+}
+
 /// Highest resident set so far, in bytes.
 pub fn peak_memory(pid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
