@@ -73,9 +73,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     report.at_least(&format!("run_code per second, {AT_A_TIME} at a time"), per_second, THROUGHPUT_BUDGET)?;
     let sleeps = client.side_by_side(|number| format!("import time\ntime.sleep(0.5)\nprint({number})"))?;
     report.line(&format!("{AT_A_TIME} sleeps of 0.5 s, s"), sleeps, SLEEPS_BUDGET_S)?;
-    let spin = |number| {
-        format!("import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass\nprint({number})")
-    };
+    let counts = client.counts_in(0.5)?;
+    let spin = |number| format!("n = {counts}\nwhile n: n -= 1\nprint({number})");
     report.line(&format!("{AT_A_TIME} loops of 0.5 s of CPU, s"), client.side_by_side(spin)?, LOOPS_BUDGET_S)?;
     client.end()?;
 
@@ -196,6 +195,21 @@ impl Client {
     fn run(&mut self, language: &str, code: &str) -> anyhow::Result<Answer> {
         self.call(language, code)?;
         Ok(self.receive()?.1)
+    }
+
+    /// How far a loop counts in so many seconds, when it is alone.
+    fn counts_in(&mut self, seconds: f64) -> anyhow::Result<u64> {
+        const SAMPLE: f64 = 2e6;
+        let code =
+            format!("import time\nt = time.perf_counter()\nn = {SAMPLE:.0}\nwhile n: n -= 1\ntime.perf_counter() - t");
+        let answer = self.run("python", &code)?;
+        let took = answer.0.pointer("/result/structuredContent/result").and_then(Value::as_f64).context("a time")?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a positive count of some millions"
+        )]
+        Ok((SAMPLE * seconds / took) as u64)
     }
 
     fn throughput(&mut self, calls: u32) -> anyhow::Result<f64> {

@@ -9,6 +9,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use axum::serve::ListenerExt as _;
 use http::{StatusCode, header};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -161,6 +162,10 @@ pub async fn serve(
         StreamableHttpService::new(move || Ok(server.connect()), Arc::new(LocalSessionManager::default()), config);
     let guarded =
         Router::new().nest_service("/mcp", mcp).layer(middleware::from_fn_with_state(Arc::new(access), authenticate));
+    // Answers are many small writes, which must not wait for each other.
+    let listener = listener.tap_io(|stream| {
+        stream.set_nodelay(true).ok();
+    });
     let router = Router::new().route("/healthz", get(|| async { "ok" })).merge(guarded);
     axum::serve(listener, router).with_graceful_shutdown(shutdown.cancelled_owned()).await.map_err(HttpError::Serve)
 }
