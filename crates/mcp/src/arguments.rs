@@ -6,34 +6,32 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Reads a tool's arguments.
+/// Reads a tool's arguments. What is null was not meant.
 pub(crate) fn read<T: DeserializeOwned + JsonSchema>(given: Option<Map<String, Value>>) -> Result<T, Refusal> {
-    let given = given.unwrap_or_default();
-    let schema = schema_of::<T>();
-    let known: Vec<&str> = names(&schema, "properties").collect();
-    if let Some(unknown) = given.keys().find(|name| !known.contains(&name.as_str())) {
-        return Err(unknown_argument(unknown, &known));
+    let given = given.unwrap_or_default().into_iter().filter(|(_, value)| !value.is_null()).collect();
+    let given = Value::Object(given);
+    serde_path_to_error::deserialize(&given).map_err(|error| explain(&error, &given, &schema_of::<T>()))
+}
+
+/// What is wrong, in the words of the schema. Every call reads arguments, and few are wrong: only these need it.
+fn explain(
+    error: &serde_path_to_error::Error<serde_json::Error>,
+    given: &Value,
+    schema: &Map<String, Value>,
+) -> Refusal {
+    let known: Vec<&str> = names(schema, "properties").collect();
+    let mut sent = given.as_object().into_iter().flat_map(Map::keys);
+    if let Some(unknown) = sent.find(|name| !known.contains(&name.as_str())) {
+        return unknown_argument(unknown, &known);
     }
-    let missing = required(&schema).into_iter().find(|name| given.get(name).is_none_or(Value::is_null));
-    if let Some(missing) = missing {
-        return Err(Refusal::new(
-            "arguments",
-            format!("`{missing}` is missing"),
-            format!("send `{missing}`, {}", wanted(&schema, &missing)),
-        ));
+    if let Some(missing) = required(schema).into_iter().find(|name| given.get(name).is_none()) {
+        let hint = format!("send `{missing}`, {}", wanted(schema, &missing));
+        return Refusal::new("arguments", format!("`{missing}` is missing"), hint);
     }
-    // What is null was not meant.
-    let given = given.into_iter().filter(|(_, value)| !value.is_null()).collect();
-    serde_path_to_error::deserialize(Value::Object(given)).map_err(|error| {
-        let path = error.path().to_string();
-        let top = path.split(['.', '[']).next().unwrap_or_default();
-        let words = error.inner().to_string();
-        Refusal::new(
-            "arguments",
-            format!("`{path}` cannot be used: {words}"),
-            format!("`{top}` is {}", wanted(&schema, top)),
-        )
-    })
+    let path = error.path().to_string();
+    let top = path.split(['.', '[']).next().unwrap_or_default();
+    let message = format!("`{path}` cannot be used: {}", error.inner());
+    Refusal::new("arguments", message, format!("`{top}` is {}", wanted(schema, top)))
 }
 
 /// The schema of a tool's arguments or results: everything in place, nothing by reference, which some clients cannot follow.

@@ -13,6 +13,8 @@ use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::hex::hex;
+
 /// What is written of a run. Never the code, its input or its output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
@@ -198,19 +200,9 @@ fn check(file: &File) -> Result<Verified, AuditError> {
     Ok(verified)
 }
 
-fn hash_of(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-
-    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String does not fail.
-        write!(text, "{byte:02x}").ok();
-        text
-    })
-}
-
-/// The hash of a program.
-pub(crate) fn code_hash(code: &[u8]) -> String {
-    hash_of(code)
+/// The hash of a line, and of a program.
+pub(crate) fn hash_of(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]
@@ -221,7 +213,7 @@ mod tests {
         Entry {
             principal: format!("ada{number}"),
             tool: "run_code".to_owned(),
-            code_sha256: code_hash(b"print(1)"),
+            code_sha256: hash_of(b"print(1)"),
             verdict: Verdict::Refused { reason: "no \"such\"\nlanguage".to_owned() },
         }
     }

@@ -3,6 +3,7 @@
 mod arguments;
 pub mod audit;
 mod fixtures;
+mod hex;
 pub mod http;
 mod icons;
 mod live;

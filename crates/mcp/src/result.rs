@@ -123,12 +123,11 @@ impl<'a> From<&'a Outcome> for RunResult<'a> {
 impl<'a> RunResult<'a> {
     /// `run` is the name under which the server keeps what came of it, if it does.
     pub(crate) fn new(outcome: &'a Outcome, run: Option<&'a str>) -> Self {
-        let (status, exit_code, signal, limit) = match outcome.status {
-            Status::Completed { exit_code } => ("completed", Some(exit_code), None, None),
-            Status::Crashed { signal } => ("crashed", None, Some(signal_name(signal)), None),
-            Status::TimedOut => ("timed_out", None, None, None),
-            Status::LimitExceeded(limit) => ("limit_exceeded", None, None, Some(limit.to_string())),
-            Status::Cancelled => ("cancelled", None, None, None),
+        let (exit_code, signal, limit) = match outcome.status {
+            Status::Completed { exit_code } => (Some(exit_code), None, None),
+            Status::Crashed { signal } => (None, Some(signal_name(signal)), None),
+            Status::LimitExceeded(limit) => (None, None, Some(limit.to_string())),
+            Status::TimedOut | Status::Cancelled => (None, None, None),
         };
         let (result, result_repr) = match &outcome.value {
             // The engine parsed it once, so it is JSON.
@@ -137,7 +136,7 @@ impl<'a> RunResult<'a> {
             None => (None, None),
         };
         Self {
-            status,
+            status: outcome.status.name(),
             exit_code,
             signal,
             limit,

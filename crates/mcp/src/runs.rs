@@ -2,11 +2,12 @@
 //! while.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use sandbox::{OutputFile, Principal};
+
+use crate::hex::hex;
 
 /// How long a run is kept.
 const KEEP: Duration = Duration::from_mins(15);
@@ -30,7 +31,7 @@ struct Entry {
     owner: Principal,
     since: Instant,
     size: usize,
-    kept: std::sync::Arc<Kept>,
+    kept: Arc<Kept>,
 }
 
 /// The runs that are kept, the oldest first.
@@ -56,10 +57,10 @@ impl Runs {
     }
 
     /// A run of this caller's. Another's is not there.
-    pub(crate) fn find(&self, name: &str, owner: &Principal) -> Option<std::sync::Arc<Kept>> {
+    pub(crate) fn find(&self, name: &str, owner: &Principal) -> Option<Arc<Kept>> {
         let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_meant = |entry: &&Entry| entry.name == name && entry.owner == *owner && entry.since.elapsed() <= KEEP;
-        runs.iter().find(is_meant).map(|entry| std::sync::Arc::clone(&entry.kept))
+        runs.iter().find(is_meant).map(|entry| Arc::clone(&entry.kept))
     }
 
     /// This caller's runs, the latest first.
@@ -79,11 +80,7 @@ pub(crate) fn new_name() -> String {
         // The kernel's generator does not fail once it is seeded; an interrupted call is made again.
         filled += rustix::rand::getrandom(rest, rustix::rand::GetRandomFlags::empty()).unwrap_or(0);
     }
-    bytes.iter().fold(String::new(), |mut name, byte| {
-        // Writing to a String does not fail.
-        write!(name, "{byte:02x}").ok();
-        name
-    })
+    hex(&bytes)
 }
 
 #[cfg(test)]

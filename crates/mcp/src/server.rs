@@ -1,8 +1,9 @@
 //! The server: what MCP asks, answered by the runtime. One for both eras of the protocol and for every transport; rmcp tells them apart.
 
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -52,12 +53,38 @@ pub struct Server {
     fixtures: Option<Fixtures>,
 }
 
-/// rmcp's own, which has no `Debug`.
-struct Tasks(TaskManager);
+/// rmcp's own, which has no `Debug` and does not know whose a task is.
+struct Tasks {
+    manager: TaskManager,
+    owners: Mutex<HashMap<String, Principal>>,
+}
+
+impl Tasks {
+    fn new() -> Self {
+        Self { manager: TaskManager::new(), owners: Mutex::default() }
+    }
+
+    /// The task is this caller's from now on. Forgets those that the manager has forgotten.
+    fn own(&self, task: &str, owner: Principal) {
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.retain(|task, _| self.manager.get_task(task).is_ok());
+        owners.insert(task.to_owned(), owner);
+    }
+
+    /// The manager, for a task that is this caller's, or that has no owner because a fixture made it. Another's is not there.
+    fn of(&self, task: &str, caller: &Principal) -> Result<&TaskManager, ErrorData> {
+        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        if owners.get(task).is_none_or(|owner| owner == caller) {
+            Ok(&self.manager)
+        } else {
+            Err(ErrorData::invalid_params(format!("there is no task `{task}`"), None))
+        }
+    }
+}
 
 impl std::fmt::Debug for Tasks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tasks").field("running", &self.0.running_task_count()).finish()
+        f.debug_struct("Tasks").field("running", &self.manager.running_task_count()).finish_non_exhaustive()
     }
 }
 
@@ -90,7 +117,7 @@ impl Server {
             runtime,
             audit: audit.map(Arc::new),
             runs: Arc::default(),
-            tasks: Tasks(TaskManager::new()),
+            tasks: Tasks::new(),
             tools: OnceLock::new(),
             fixtures,
         }
@@ -112,7 +139,7 @@ impl Server {
         self.tools.get_or_init(|| {
             let is_served = |language: &&'static Language| self.runtime.engines_for(language).is_ok();
             let languages: Vec<&str> = Language::all().iter().filter(is_served).map(|language| language.id).collect();
-            let mut tools = tools::all(&languages);
+            let mut tools = tools::all(&languages, &self.runtime.policy().defaults);
             tools.extend(self.fixtures.iter().flat_map(|_| Fixtures::tools()));
             tools
         })
@@ -166,7 +193,8 @@ impl Connection {
     /// The run goes on by itself, and the client asks for it now and then.
     fn become_task(&self, mut going: Going, live: Live, owner: Principal) -> CreateTaskResult {
         let runs = Arc::clone(&self.server.runs);
-        let task = self.server.tasks.0.spawn(TaskOptions::new().with_status_message("running"), move |context| {
+        let caller = owner.clone();
+        let task = self.server.tasks.manager.spawn(TaskOptions::new().with_status_message("running"), move |context| {
             Box::pin(async move {
                 loop {
                     tokio::select! {
@@ -183,6 +211,7 @@ impl Connection {
                 }
             })
         });
+        self.server.tasks.own(&task.task_id, caller);
         CreateTaskResult::new(task)
     }
 }
@@ -323,7 +352,7 @@ impl ServerHandler for Connection {
         if let Some(fixtures) = &self.server.fixtures
             && Fixtures::has_tool(&request.name)
         {
-            return fixtures.call_tool(&request, &context, &self.server.tasks.0).await;
+            return fixtures.call_tool(&request, &context, &self.server.tasks.manager).await;
         }
         match &*request.name {
             tools::RUN_CODE => self.run_code(request, context).await,
@@ -443,16 +472,44 @@ impl ServerHandler for Connection {
     async fn get_task(
         &self,
         request: GetTaskParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        Ok(GetTaskResult::new(self.server.tasks.0.get_task(&request.task_id)?))
+        Ok(GetTaskResult::new(
+            self.server.tasks.of(&request.task_id, &principal(&context))?.get_task(&request.task_id)?,
+        ))
     }
 
-    async fn update_task(&self, request: UpdateTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
-        self.server.tasks.0.update_task(&request.task_id, request.input_responses)
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.server
+            .tasks
+            .of(&request.task_id, &principal(&context))?
+            .update_task(&request.task_id, request.input_responses)
     }
 
-    async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
-        self.server.tasks.0.cancel_task(&request.task_id)
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.server.tasks.of(&request.task_id, &principal(&context))?.cancel_task(&request.task_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_is_its_owners() {
+        let tasks = Tasks::new();
+        let (ada, grace) = (Principal::new("ada"), Principal::new("grace"));
+        let task = tasks.manager.spawn(TaskOptions::new(), |_| Box::pin(std::future::pending()));
+        tasks.own(&task.task_id, ada.clone());
+        assert!(tasks.of(&task.task_id, &ada).is_ok_and(|manager| manager.get_task(&task.task_id).is_ok()));
+        assert!(tasks.of(&task.task_id, &grace).is_err());
     }
 }

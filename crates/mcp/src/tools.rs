@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock, Icon, Tool, ToolAnnotations};
 use runtime::RunError;
-use sandbox::Refusal;
+use sandbox::{Limits, Refusal};
 use serde_json::{Map, Value};
 
 use crate::arguments;
@@ -16,17 +16,17 @@ pub(crate) use list_runtimes::{list_runtimes, runtime_document};
 pub(crate) use run_code::{Finished, prepare};
 
 /// A tool as clients see it.
-struct Description<'a> {
+struct Description {
     name: &'static str,
     title: &'static str,
     text: String,
     input: Map<String, Value>,
     output: Map<String, Value>,
     annotations: ToolAnnotations,
-    icon: &'a str,
+    icon: &'static str,
 }
 
-impl Description<'_> {
+impl Description {
     fn into_tool(self) -> Tool {
         Tool::new(self.name, self.text, Arc::new(self.input))
             .with_title(self.title)
@@ -36,9 +36,9 @@ impl Description<'_> {
     }
 }
 
-/// All of them, always in this order.
-pub(crate) fn all(languages: &[&str]) -> Vec<Tool> {
-    vec![run_code::describe(languages).into_tool(), list_runtimes::describe().into_tool()]
+/// All of them, always in this order. `defaults` are what a run gets without asking.
+pub(crate) fn all(languages: &[&str], defaults: &Limits) -> Vec<Tool> {
+    vec![run_code::describe(languages, defaults).into_tool(), list_runtimes::describe().into_tool()]
 }
 
 pub(crate) const RUN_CODE: &str = "run_code";

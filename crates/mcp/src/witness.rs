@@ -6,7 +6,7 @@ use std::time::Duration;
 use runtime::RunError;
 use sandbox::{Limits, Outcome, Principal, Refusal, Request, Status};
 
-use crate::audit::{Audit, Entry, Ran, Verdict, code_hash};
+use crate::audit::{Audit, Entry, Ran, Verdict, hash_of};
 use crate::tools::RUN_CODE;
 
 /// A call that has not ended.
@@ -30,7 +30,7 @@ impl Witness {
         Ok(Self {
             audit: Arc::clone(audit),
             principal: request.principal.clone(),
-            code_sha256: code_hash(&request.code),
+            code_sha256: hash_of(&request.code),
             limits,
             // Nobody waits for a run that is dropped before its end.
             verdict: Some(Verdict::Cancelled),
@@ -47,12 +47,9 @@ impl Witness {
     }
 
     fn ran(&self, outcome: &Outcome) -> Ran {
-        let (status, exit_code) = match outcome.status {
-            Status::Completed { exit_code } => ("completed", Some(exit_code)),
-            Status::Crashed { .. } => ("crashed", None),
-            Status::TimedOut => ("timed_out", None),
-            Status::LimitExceeded(_) => ("limit_exceeded", None),
-            Status::Cancelled => ("cancelled", None),
+        let exit_code = match outcome.status {
+            Status::Completed { exit_code } => Some(exit_code),
+            Status::Crashed { .. } | Status::TimedOut | Status::LimitExceeded(_) | Status::Cancelled => None,
         };
         Ran {
             language: outcome.runtime.language.to_owned(),
@@ -62,7 +59,7 @@ impl Witness {
             timeout_ms: self.limits.map_or(0, |limits| millis(limits.wall)),
             cpu_ms: self.limits.map_or(0, |limits| millis(limits.cpu)),
             memory_bytes: self.limits.map_or(0, |limits| limits.memory.get()),
-            status: status.to_owned(),
+            status: outcome.status.name().to_owned(),
             exit_code,
             used_wall_ms: millis(outcome.usage.wall),
             used_cpu_ms: millis(outcome.usage.cpu),

@@ -57,6 +57,17 @@ pub enum Status {
 }
 
 impl Status {
+    /// What results and logs call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Completed { .. } => "completed",
+            Self::Crashed { .. } => "crashed",
+            Self::TimedOut => "timed_out",
+            Self::LimitExceeded(_) => "limit_exceeded",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
     /// Completed with exit code 0.
     pub fn is_success(self) -> bool {
         self == Self::Completed { exit_code: 0 }

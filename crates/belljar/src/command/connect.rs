@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -133,7 +133,7 @@ fn back_up(file: &Path) -> anyhow::Result<PathBuf> {
     let contents = fs::read(file).with_context(|| format!("cannot read `{}`", file.display()))?;
     for number in 0..1000 {
         let backup = name(number);
-        match fs::OpenOptions::new().write(true).create_new(true).open(&backup) {
+        match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&backup) {
             Ok(mut copy) => {
                 let saved =
                     copy.set_permissions(fs::metadata(file)?.permissions()).and_then(|()| copy.write_all(&contents));
@@ -155,7 +155,7 @@ fn replace(file: &Path, text: &str) -> io::Result<()> {
     let mut name = file.as_os_str().to_owned();
     name.push(format!(".{}", std::process::id()));
     let temporary = PathBuf::from(name);
-    let mut new = fs::OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+    let mut new = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
     let written = new
         .set_permissions(fs::Permissions::from_mode(mode))
         .and_then(|()| new.write_all(text.as_bytes()))

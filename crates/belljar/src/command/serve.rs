@@ -1,6 +1,6 @@
 //! `belljar serve`: the MCP server.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::ServeArguments;
+use crate::report;
 
 /// How long requests that go on may take to end when the server has been told to stop.
 const DRAIN: Duration = Duration::from_millis(500);
@@ -42,12 +43,12 @@ pub(crate) async fn run(arguments: ServeArguments, settings: &Settings) -> anyho
         mcp::Server::new(runtime, audit)
     };
     let shutdown = CancellationToken::new();
-    let told = stop_on_signals(&shutdown)?;
+    stop_on_signals(shutdown.clone())?;
     let serving = async {
         match listener {
             Some(listener) => {
                 let address = listener.local_addr()?;
-                say(&format!("belljar: serving at http://{address}/mcp\n"));
+                report::note(&format!("belljar: serving at http://{address}/mcp\n"));
                 Ok(mcp::http::serve(server, listener, access, shutdown.clone()).await?)
             }
             None => Ok(mcp::serve_stdio(&server, shutdown.clone()).await?),
@@ -56,7 +57,7 @@ pub(crate) async fn run(arguments: ServeArguments, settings: &Settings) -> anyho
     tokio::select! {
         end = serving => end.map(|()| ExitCode::SUCCESS),
         // Whatever still goes on ends with this process: the launcher ends its guests.
-        () = async { told.cancelled().await; tokio::time::sleep(DRAIN).await } => Ok(ExitCode::SUCCESS),
+        () = async { shutdown.cancelled().await; tokio::time::sleep(DRAIN).await } => Ok(ExitCode::SUCCESS),
     }
 }
 
@@ -80,22 +81,14 @@ fn warm_up(runtime: &Arc<runtime::Runtime>) {
     tokio::spawn(async move { runtime.warm_up().await });
 }
 
-fn stop_on_signals(shutdown: &CancellationToken) -> io::Result<CancellationToken> {
+fn stop_on_signals(shutdown: CancellationToken) -> io::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let told = CancellationToken::new();
-    let (inner, shutdown) = (told.clone(), shutdown.clone());
     tokio::spawn(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
         shutdown.cancel();
-        inner.cancel();
     });
-    Ok(told)
-}
-
-fn say(line: &str) {
-    // Nobody has to listen.
-    io::stderr().write_all(line.as_bytes()).ok();
+    Ok(())
 }

@@ -67,7 +67,7 @@ impl From<&Limits> for LimitsEntry {
     }
 }
 
-pub(super) fn describe() -> Description<'static> {
+pub(super) fn describe() -> Description {
     Description {
         name: LIST_RUNTIMES,
         title: "List languages",

@@ -7,7 +7,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use rmcp::model::{CallToolResult, ToolAnnotations};
 use sandbox::{
-    Bytes, Collect, EngineChoice, EngineId, InputFile, LimitsRequest, Outcome, Principal, Refusal, Request, Variable,
+    Bytes, Collect, EngineChoice, EngineId, InputFile, Limits, LimitsRequest, Outcome, Principal, Refusal, Request,
+    Variable,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -46,10 +47,10 @@ struct Arguments {
     /// auto (default) starts in WebAssembly and moves to native when it has to; wasm and native stay where they are
     #[serde(default)]
     engine: Engine,
-    /// Time limit in milliseconds (default 30000)
+    /// Time limit in milliseconds
     #[serde(default)]
     timeout_ms: Option<u64>,
-    /// Memory limit in MiB (default 512)
+    /// Memory limit in MiB
     #[serde(default)]
     memory_mb: Option<u64>,
 }
@@ -75,16 +76,18 @@ enum Engine {
     Native,
 }
 
-pub(super) fn describe(languages: &[&str]) -> Description<'static> {
+pub(super) fn describe(languages: &[&str], defaults: &Limits) -> Description {
     let text = format!(
         "Run a program in a fresh sandbox and get its output, exit code, last value and files. Use it to compute instead of guessing: \
          arithmetic, data, dates, text processing, checking code before showing it.\n\
-         Languages here: {}. Python has NumPy and the standard library.\n\
+         Languages here: {}.\n\
          Each run starts empty in its own directory: no network, no files but those you send in `files`, nothing kept for the next run. \
-         Files it writes come back as resources. Defaults: 30 s, 512 MiB.\n\
+         Files it writes come back as resources. Defaults: {} s, {}.\n\
          Examples: {{\"language\":\"python\",\"code\":\"import statistics\\nstatistics.stdev([3, 5, 9])\"}}; \
          {{\"language\":\"bash\",\"code\":\"wc -l < data.csv\",\"files\":[{{\"path\":\"data.csv\",\"text\":\"a,b\\n1,2\\n\"}}]}}",
         if languages.is_empty() { "none is set up (see list_runtimes)".to_owned() } else { languages.join(", ") },
+        defaults.wall.as_secs_f64(),
+        defaults.memory,
     );
     Description {
         name: RUN_CODE,
