@@ -57,7 +57,7 @@ impl Guest {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let marker = format!("limits-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let mut command = arena.command(installed(Path::new(env!("CARGO_BIN_EXE_belljar"))));
-        command.args(["run", "--json", "-l", self.language, "-c", self.code]).args(self.options);
+        command.args(["run", "--json", "--engine", "native", "-l", self.language, "-c", self.code]).args(self.options);
         command.args(["--", &marker, amount]);
         let mut conversation = Conversation::start(command, b"");
         let (mut peak, mut launcher_peak, mut launcher) = (0, 0, None);
