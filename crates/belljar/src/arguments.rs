@@ -1,7 +1,9 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,6 +28,15 @@ pub(crate) struct GlobalArguments {
     /// The weakest isolation to accept: `full`, or `landlock` on hosts that block user namespaces [default: full]
     #[arg(long, global = true, value_name = "LEVEL")]
     pub(crate) require: Option<Requirement>,
+}
+
+impl GlobalArguments {
+    /// The same, for another process of this program.
+    pub(crate) fn to_command_line(&self) -> Vec<OsString> {
+        let config = self.config.iter().flat_map(|path| ["--config".into(), path.into()]);
+        let require = self.require.iter().flat_map(|level| ["--require".into(), level.to_string().into()]);
+        config.chain(require).collect()
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -65,7 +76,7 @@ pub(crate) struct RunArguments {
     pub(crate) engine: EngineArgument,
     /// A file to copy into the workspace, under the same relative path or another NAME (repeatable)
     #[arg(long = "file", value_name = "[NAME=]PATH")]
-    pub(crate) files: Vec<std::ffi::OsString>,
+    pub(crate) files: Vec<OsString>,
     /// What the program reads from standard input; `-` passes ours on [default: nothing]
     #[arg(long, value_name = "FILE|-")]
     pub(crate) stdin: Option<PathBuf>,
@@ -109,7 +120,8 @@ pub(crate) struct RunArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
-    /// Serve over HTTP at this address, such as 127.0.0.1:8300, path `/mcp`. Other than loopback addresses need `--tokens`
+    /// Serve over HTTP at this address, such as 127.0.0.1:8300, path `/mcp`. Other than loopback addresses need `--tokens` or
+    /// `--oauth-issuer`
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
     /// Callers and their bearer tokens: a file with a line `NAME TOKEN` for each
@@ -124,9 +136,55 @@ pub(crate) struct ServeArguments {
     /// A web origin that may call it beside local ones, such as `https://app.example.org:443` (repeatable)
     #[arg(long = "origin", value_name = "ORIGIN", requires = "http")]
     pub(crate) origins: Vec<String>,
+    /// An OAuth 2.1 authorization server whose tokens let callers in, such as `https://id.example.org`
+    #[arg(long, value_name = "URL", requires_all = ["http", "oauth_resource"])]
+    pub(crate) oauth_issuer: Option<String>,
+    /// What this server is called in those tokens (`aud`): the address that clients use, such as `https://code.example.org/mcp`
+    #[arg(long, value_name = "URL", requires = "oauth_issuer")]
+    pub(crate) oauth_resource: Option<String>,
+    /// A scope that those tokens must have (repeatable)
+    #[arg(long = "oauth-scope", value_name = "SCOPE", requires = "oauth_issuer")]
+    pub(crate) oauth_scopes: Vec<String>,
+    /// Runs of one caller at one time; more wait [default: as many as there are turns; callers share them fairly]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) runs_per_caller: Option<NonZeroU32>,
+    /// Calls of one caller that are not answered yet; more get a 429
+    #[arg(long, value_name = "COUNT", requires = "http", default_value = "256")]
+    pub(crate) calls_per_caller: NonZeroU32,
+    /// Requests of one caller a second; more get a 429 [default: no limit]
+    #[arg(long, value_name = "COUNT", requires = "http")]
+    pub(crate) rate: Option<NonZeroU32>,
+    /// How long requests may still go on when the server is told to stop
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "http", default_value = "800ms")]
+    pub(crate) drain: Duration,
+    /// What to write to standard error [default: info over HTTP, else warn]
+    #[arg(long, value_name = "LEVEL", value_enum)]
+    pub(crate) log: Option<LogLevel>,
+    /// How to write it
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub(crate) log_format: LogFormat,
+    /// Where to send traces of runs, by OTLP over HTTP, such as `http://127.0.0.1:4318`
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    pub(crate) otlp: Option<String>,
     /// Serve what the protocol's conformance suites expect to find, too
     #[arg(long, hide = true)]
     pub(crate) conformance_fixtures: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    /// A line of JSON for each event
+    Json,
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ mod command;
 mod exit;
 mod report;
 mod settings;
+mod telemetry;
 
 use std::process::ExitCode;
 
@@ -33,15 +34,16 @@ fn main() -> ExitCode {
 
 fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     jail::launcher::raise_descriptor_limit();
-    let settings = settings::resolve(&arguments.global, &Environment::read())?;
+    let Arguments { global, command } = arguments;
+    let settings = settings::resolve(&global, &Environment::read())?;
     // Two workers: a guest's output may be written to a slow reader on one while the other keeps time.
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     tokio.block_on(async {
-        match arguments.command {
+        match command {
             Command::Run(arguments) => command::run::run(*arguments, &settings).await,
             Command::Serve(arguments) => command::serve::run(arguments, &settings).await,
             Command::Connect(arguments) => command::connect::run(&arguments, settings.tools.home.as_deref()),
-            Command::Example(arguments) => command::example::run(&arguments, &settings).await,
+            Command::Example(arguments) => command::example::run(&arguments, &global, &settings).await,
             Command::Setup(arguments) => command::setup::run(arguments, &settings).await,
             Command::Audit(arguments) => command::audit::run(&arguments),
             Command::Doctor(arguments) => command::doctor::run(&arguments, &settings).await,

@@ -326,6 +326,11 @@ impl Engine for WasmEngine {
         Ok(())
     }
 
+    fn known_version(&self, language: &'static Language) -> Option<&str> {
+        let (index, _) = self.shared.runtime_for(language, None)?;
+        Some(self.shared.pool.version_of(index))
+    }
+
     fn describe(&self, language: &'static Language) -> BoxFuture<'_, Result<RuntimeInfo, EngineError>> {
         let described = match self.shared.runtime_for(language, None) {
             Some((index, _)) => Ok(RuntimeInfo {

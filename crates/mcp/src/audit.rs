@@ -18,12 +18,15 @@ use crate::hex::hex;
 /// What is written of a run. Never the code, its input or its output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
+    /// The run's name, in logs and results.
+    pub run: String,
     /// Whose it was.
     pub principal: String,
     /// The tool that was called.
     pub tool: String,
-    /// The program, by its hash.
-    pub code_sha256: String,
+    /// The program, by its hash. None where what was sent has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code_sha256: Option<String>,
     /// What was decided about it, or why it was refused.
     #[serde(flatten)]
     pub verdict: Verdict,
@@ -47,6 +50,18 @@ pub enum Verdict {
         /// Why.
         reason: String,
     },
+}
+
+impl Verdict {
+    /// Its name in the log.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Ran(_) => "ran",
+            Self::Refused { .. } => "refused",
+            Self::Cancelled => "cancelled",
+            Self::Failed { .. } => "failed",
+        }
+    }
 }
 
 /// A run that came to its end.
@@ -211,9 +226,10 @@ mod tests {
 
     fn entry(number: usize) -> Entry {
         Entry {
+            run: number.to_string(),
             principal: format!("ada{number}"),
             tool: "run_code".to_owned(),
-            code_sha256: hash_of(b"print(1)"),
+            code_sha256: Some(hash_of(b"print(1)")),
             verdict: Verdict::Refused { reason: "no \"such\"\nlanguage".to_owned() },
         }
     }

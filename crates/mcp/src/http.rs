@@ -1,127 +1,60 @@
-//! MCP over HTTP, at `/mcp`: who may come in, and how much they may send.
+//! MCP over HTTP, at `/mcp`: who may come in, how much they may send, and how often.
 
-use std::collections::HashMap;
+mod access;
+mod connections;
+mod oauth;
+mod sessions;
+mod throttle;
+mod tokens;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use axum::serve::ListenerExt as _;
+use axum::{Json, Router};
 use http::{StatusCode, header};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use sandbox::Principal;
-use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::access::authenticate;
+use self::sessions::{Seal, own_sessions};
+use self::throttle::{Throttle, throttle};
 use crate::Server;
+use crate::runs::random;
+
+pub use self::access::Access;
+pub use self::oauth::{OAuth, OAuthConfig, OAuthError};
+pub use self::throttle::Shares;
+pub use self::tokens::{Tokens, TokensError};
 
 /// The largest request. A program's files are in it.
 const MAX_BODY: usize = 64 << 20;
 
-/// Bearer tokens and whose they are.
-#[derive(Debug, Clone, Default)]
-pub struct Tokens(Vec<(Principal, Secret)>);
-
-/// A token's hash. Hashes are compared in constant time, and say nothing of the token's length.
-#[derive(Clone)]
-struct Secret([u8; 32]);
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret")
-    }
-}
-
-/// What is wrong with a file of tokens.
-#[derive(Debug, thiserror::Error)]
-pub enum TokensError {
-    /// A line that is none.
-    #[error("line {0} is not `NAME TOKEN`")]
-    Line(usize),
-    /// A token that could be guessed.
-    #[error("the token in line {line} is shorter than {MIN_TOKEN} characters")]
-    Short {
-        /// Where.
-        line: usize,
-    },
-    /// Two callers with one token cannot be told apart.
-    #[error("the token in line {line} is that of line {first} too")]
-    Same {
-        /// The second.
-        line: usize,
-        /// The first.
-        first: usize,
-    },
-    /// A file without any would let nobody in.
-    #[error("there is no token in it")]
-    Empty,
-}
-
-const MIN_TOKEN: usize = 16;
-
-impl Tokens {
-    /// A line for each caller: a name, a space, a token. Lines that start with `#` are comments.
-    pub fn parse(text: &str) -> Result<Self, TokensError> {
-        let mut tokens = Vec::new();
-        let mut seen = HashMap::new();
-        for (number, line) in (1..).zip(text.lines()) {
-            let line_text = line.trim();
-            if line_text.is_empty() || line_text.starts_with('#') {
-                continue;
-            }
-            let mut words = line_text.split_whitespace();
-            let (Some(name), Some(token), None) = (words.next(), words.next(), words.next()) else {
-                return Err(TokensError::Line(number));
-            };
-            if token.len() < MIN_TOKEN {
-                return Err(TokensError::Short { line: number });
-            }
-            if let Some(first) = seen.insert(token, number) {
-                return Err(TokensError::Same { line: number, first });
-            }
-            tokens.push((Principal::new(name), Secret(Sha256::digest(token).into())));
-        }
-        if tokens.is_empty() { Err(TokensError::Empty) } else { Ok(Self(tokens)) }
-    }
-
-    /// Whose token it is. Takes the same time whichever it is, and whether it is any.
-    fn owner(&self, token: &str) -> Option<Principal> {
-        let given: [u8; 32] = Sha256::digest(token).into();
-        let mut owner = None;
-        for (principal, secret) in &self.0 {
-            if bool::from(secret.0.ct_eq(&given)) {
-                owner = Some(principal.clone());
-            }
-        }
-        owner
-    }
-}
-
-/// Who is let in.
-#[derive(Debug, Clone, Default)]
-pub struct Access {
-    /// Without any, everybody who reaches the address is the local user.
-    pub tokens: Option<Tokens>,
-    /// Names of this server beside those of the loopback interface.
-    pub hosts: Vec<String>,
-    /// Web pages that may call it beside local ones.
-    pub origins: Vec<String>,
-}
-
 const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const LOOPBACK_ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
+
+/// What an operator decides about a server.
+#[derive(Debug, Default)]
+pub struct HttpConfig {
+    /// Who is let in.
+    pub access: Access,
+    /// How much each caller may ask for.
+    pub shares: Shares,
+    /// How long requests may still go on after `shutdown`.
+    pub drain: Duration,
+}
 
 /// Why a server does not open.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// Anybody on the network could run code here.
-    #[error("`{0}` can be reached from other machines, and there are no tokens")]
+    #[error("`{0}` can be reached from other machines, and callers are not asked who they are")]
     Open(SocketAddr),
     /// The address cannot be had.
     #[error("cannot listen on `{address}`")]
@@ -131,89 +64,67 @@ pub enum HttpError {
         /// Why.
         source: std::io::Error,
     },
-    /// The listener broke.
-    #[error("cannot serve")]
-    Serve(#[source] std::io::Error),
 }
 
-/// Opens the door. Loopback only, unless there are tokens.
+/// Opens the door. Loopback only, unless callers have to say who they are.
 pub async fn listen(address: SocketAddr, access: &Access) -> Result<TcpListener, HttpError> {
-    if access.tokens.is_none() && !address.ip().is_loopback() {
+    if access.is_open() && !address.ip().is_loopback() {
         return Err(HttpError::Open(address));
     }
     TcpListener::bind(address).await.map_err(|source| HttpError::Listen { address, source })
 }
 
-/// Serves until `shutdown`; then requests that go on are ended.
-pub async fn serve(
-    server: Arc<Server>,
-    listener: TcpListener,
-    access: Access,
-    shutdown: CancellationToken,
-) -> Result<(), HttpError> {
+/// Serves until `shutdown`. Then nobody new is let in, and requests that go on have the drain's time to end.
+pub async fn serve(server: Arc<Server>, listener: TcpListener, config: HttpConfig, shutdown: CancellationToken) {
+    let HttpConfig { access, shares, drain } = config;
+    // Cancelled when the drain is over: what still goes on is ended.
+    let end = CancellationToken::new();
+    let router = router(&server, access, shares, end.clone());
+    connections::serve(listener, router, shutdown, drain).await;
+    end.cancel();
+}
+
+fn router(server: &Arc<Server>, access: Access, shares: Shares, end: CancellationToken) -> Router {
     let hosts = LOOPBACK_HOSTS.map(str::to_owned).into_iter().chain(access.hosts.clone());
     let origins = LOOPBACK_ORIGINS.map(str::to_owned).into_iter().chain(access.origins.clone());
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(hosts)
         .with_allowed_origins(origins)
         .with_max_request_body_bytes(MAX_BODY)
-        .with_cancellation_token(shutdown.clone());
-    let mcp =
-        StreamableHttpService::new(move || Ok(server.connect()), Arc::new(LocalSessionManager::default()), config);
-    let guarded =
-        Router::new().nest_service("/mcp", mcp).layer(middleware::from_fn_with_state(Arc::new(access), authenticate));
-    // Answers are many small writes, which must not wait for each other.
-    let listener = listener.tap_io(|stream| {
-        stream.set_nodelay(true).ok();
-    });
-    let router = Router::new().route("/healthz", get(|| async { "ok" })).merge(guarded);
-    axum::serve(listener, router).with_graceful_shutdown(shutdown.cancelled_owned()).await.map_err(HttpError::Serve)
-}
+        .with_cancellation_token(end);
+    let connecting = Arc::clone(server);
+    let sessions = Arc::new(LocalSessionManager::default());
+    let mcp = StreamableHttpService::new(move || Ok(connecting.connect()), sessions, config);
 
-/// Finds out whose request it is.
-async fn authenticate(State(access): State<Arc<Access>>, mut request: Request, next: Next) -> Response {
-    if let Some(tokens) = &access.tokens {
-        let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let token = given.and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-        });
-        let Some(owner) = token.and_then(|token| tokens.owner(token)) else {
-            let challenge = if token.is_some() { "Bearer error=\"invalid_token\"" } else { "Bearer" };
-            return (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, challenge)], "a bearer token is needed\n")
-                .into_response();
-        };
-        request.extensions_mut().insert(owner);
-    }
-    next.run(request).await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_name_their_owners() {
-        let tokens = Tokens::parse("# ours\nada 0123456789abcdef0\n\ngrace   fedcba9876543210f\n").expect("tokens");
-        assert_eq!(tokens.owner("0123456789abcdef0"), Some(Principal::new("ada")));
-        assert_eq!(tokens.owner("fedcba9876543210f"), Some(Principal::new("grace")));
-        for wrong in ["", "0123456789abcdef", "0123456789abcdef00", "ada"] {
-            assert_eq!(tokens.owner(wrong), None, "{wrong}");
-        }
-        assert!(!format!("{tokens:?}").contains("0123"));
-    }
-
-    #[test]
-    fn a_file_that_lets_in_too_many_or_nobody_is_an_error() {
-        for (text, expected) in [
-            ("", "there is no token in it"),
-            ("# nothing", "there is no token in it"),
-            ("ada", "line 1 is not `NAME TOKEN`"),
-            ("ada 0123456789abcdef x", "line 1 is not `NAME TOKEN`"),
-            ("ada short", "the token in line 1 is shorter than 16 characters"),
-            ("ada 0123456789abcdef\ngrace 0123456789abcdef", "the token in line 2 is that of line 1 too"),
-        ] {
-            assert_eq!(Tokens::parse(text).expect_err("wrong").to_string(), expected, "{text}");
+    let access = Arc::new(access);
+    let limit = middleware::from_fn_with_state(Arc::new(Throttle::new(shares)), throttle);
+    let guard = middleware::from_fn_with_state(Arc::clone(&access), authenticate);
+    let own = middleware::from_fn_with_state(Arc::new(Seal::new(&random::<32>())), own_sessions);
+    let guarded = Router::new()
+        .nest_service("/mcp", Router::new().fallback_service(mcp).layer(own).layer(limit))
+        .route("/metrics", get(metrics))
+        .layer(guard);
+    let mut open = Router::new().route("/healthz", get(|| async { "ok" }));
+    if let Some(metadata) = access.oauth.as_ref().map(OAuth::metadata) {
+        for path in ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"] {
+            let metadata = metadata.clone();
+            open = open.route(path, get(|| async { Json(metadata) }));
         }
     }
+    let count = middleware::from_fn_with_state(Arc::clone(server), count);
+    open.merge(guarded).layer(count).with_state(Arc::clone(server))
+}
+
+async fn metrics(State(server): State<Arc<Server>>) -> Response {
+    let kind = [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")];
+    match server.metrics() {
+        Ok(text) => (kind, text).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+async fn count(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    server.answered(response.status());
+    response
 }

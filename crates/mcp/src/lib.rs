@@ -2,11 +2,13 @@
 
 mod arguments;
 pub mod audit;
+pub mod fetch;
 mod fixtures;
 mod hex;
 pub mod http;
 mod icons;
 mod live;
+mod metrics;
 mod mirror;
 mod prompts;
 mod resources;
@@ -19,5 +21,5 @@ mod uri;
 mod witness;
 
 pub use result::RunResult;
-pub use server::{Connection, Server};
+pub use server::{Connection, Server, Watch};
 pub use stdio::{StdioError, serve as serve_stdio};

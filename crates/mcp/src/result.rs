@@ -130,6 +130,7 @@ impl<'a> RunResult<'a> {
             Status::TimedOut | Status::Cancelled => (None, None, None),
         };
         let (result, result_repr) = match &outcome.value {
+            Some(LastValue::Json(text)) if has_large_integer(text) => (None, Some(text.as_str())),
             // The engine parsed it once, so it is JSON.
             Some(LastValue::Json(text)) => (serde_json::from_str(text).ok(), None),
             Some(LastValue::Printed(text)) => (None, Some(text.as_str())),
@@ -204,6 +205,37 @@ impl<'a> FileEntry<'a> {
     }
 }
 
+/// Whether there is an integer in this JSON that most readers would round: one that 64 bits do not hold.
+fn has_large_integer(json: &str) -> bool {
+    let mut rest = json;
+    while let Some(start) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
+        let token = rest.get(start..).unwrap_or_default();
+        let length = if token.starts_with('"') {
+            string_length(token)
+        } else {
+            token.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(token.len())
+        };
+        let (token, after) = token.split_at_checked(length).unwrap_or((token, ""));
+        let is_integer = !token.contains(['"', '.', 'e', 'E']);
+        if is_integer && token.parse::<i64>().is_err() && token.parse::<u64>().is_err() {
+            return true;
+        }
+        rest = after;
+    }
+    false
+}
+
+/// How long the string is that this JSON starts with, quotes included.
+fn string_length(json: &str) -> usize {
+    let mut escaped = false;
+    let end = json.char_indices().skip(1).find(|(_, c)| {
+        let ends = *c == '"' && !escaped;
+        escaped = *c == '\\' && !escaped;
+        ends
+    });
+    end.map_or(json.len(), |(at, _)| at + 1)
+}
+
 /// Milliseconds with three digits: what a reader can use, and what clocks give.
 fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
@@ -240,5 +272,30 @@ pub(crate) fn mime_of(path: &str) -> &'static str {
         "mp3" => "audio/mpeg",
         "mp4" => "video/mp4",
         _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_that_would_be_rounded_are_found() {
+        for exact in ["1", "-9223372036854775808", "18446744073709551615", "1e400", "1267650600228229401496703205376.0"]
+        {
+            assert!(!has_large_integer(exact), "{exact}");
+        }
+        for exact in
+            [r#""1267650600228229401496703205376""#, r#"["\\\"", 1, "1267650600228229401496703205376"]"#, "null"]
+        {
+            assert!(!has_large_integer(exact), "{exact}");
+        }
+        for rounded in [
+            "18446744073709551616",
+            r#"{"a\\": [1, -1267650600228229401496703205376]}"#,
+            r#"["\"", 99999999999999999999]"#,
+        ] {
+            assert!(has_large_integer(rounded), "{rounded}");
+        }
     }
 }

@@ -73,14 +73,19 @@ impl Runs {
 
 /// A name that nobody guesses.
 pub(crate) fn new_name() -> String {
-    let mut bytes = [0; 12];
+    hex(&random::<12>())
+}
+
+/// Bytes that nobody guesses.
+pub(crate) fn random<const LENGTH: usize>() -> [u8; LENGTH] {
+    let mut bytes = [0; LENGTH];
     let mut filled = 0;
     while filled < bytes.len() {
         let rest = bytes.get_mut(filled..).unwrap_or_default();
         // The kernel's generator does not fail once it is seeded; an interrupted call is made again.
         filled += rustix::rand::getrandom(rest, rustix::rand::GetRandomFlags::empty()).unwrap_or(0);
     }
-    hex(&bytes)
+    bytes
 }
 
 #[cfg(test)]

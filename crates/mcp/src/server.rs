@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestParams, CompleteResult,
-    CreateTaskResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult, CreateTaskResult,
+    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ProgressNotificationParam, ProgressToken, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
     ServerConfig, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod,
     UnsubscribeRequestParams, UpdateTaskParams,
@@ -18,14 +18,16 @@ use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::task_manager::{TaskExit, TaskManager, TaskOptions};
 use rmcp::{ErrorData, Peer, RoleServer, ServerHandler};
 use runtime::{RunError, Runtime};
-use sandbox::{Language, Outcome, Principal, Refusal, Request};
+use sandbox::{Language, Outcome, Plan, Principal, Refusal};
+use serde_json::{Map, Value};
 
 use crate::audit::Audit;
 use crate::fixtures::Fixtures;
 use crate::live::Live;
+use crate::metrics::Metrics;
 use crate::runs::Runs;
-use crate::tools::{self, Finished};
-use crate::witness::Witness;
+use crate::tools::{self, Run};
+use crate::witness::{Observers, Tracer, Witness};
 use crate::{icons, prompts, resources};
 
 /// Output is told at most this often,
@@ -34,6 +36,8 @@ const TELL_EVERY: Duration = Duration::from_millis(100);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// A run that takes longer becomes a task, for clients that know tasks.
 const TASK_AFTER: Duration = Duration::from_secs(20);
+/// Tasks of one caller, those included that have ended and are kept for a while. Beyond that, clients wait as others do.
+const MOST_TASKS: usize = 64;
 
 /// For how long clients may take lists for granted. What is set up changes while a server runs, but not often.
 const LISTS_TTL_MS: u64 = 60_000;
@@ -45,12 +49,21 @@ const INSTRUCTIONS: &str =
 #[derive(Debug)]
 pub struct Server {
     runtime: Arc<Runtime>,
-    audit: Option<Arc<Audit>>,
+    observers: Arc<Observers>,
     runs: Arc<Runs>,
     tasks: Tasks,
     tools: OnceLock<Vec<Tool>>,
     /// What tests of the protocol need beside.
     fixtures: Option<Fixtures>,
+}
+
+/// Who beside the caller gets to know what is run.
+#[derive(Debug, Default)]
+pub struct Watch {
+    /// Gets a line for every run.
+    pub audit: Option<Audit>,
+    /// Whether callers' traces are continued, with the process's own tracer and propagator.
+    pub traces: bool,
 }
 
 /// rmcp's own, which has no `Debug` and does not know whose a task is.
@@ -69,6 +82,12 @@ impl Tasks {
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         owners.retain(|task, _| self.manager.get_task(task).is_ok());
         owners.insert(task.to_owned(), owner);
+    }
+
+    /// How many tasks a caller has.
+    fn count(&self, caller: &Principal) -> usize {
+        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.values().filter(|owner| *owner == caller).count()
     }
 
     /// The manager, for a task that is this caller's, or that has no owner because a fixture made it. Another's is not there.
@@ -98,24 +117,25 @@ pub struct Connection {
 
 const NO_LOGS: u8 = u8::MAX;
 
-/// A run that goes on.
+/// The run itself.
 type Going = Pin<Box<dyn Future<Output = Result<Outcome, RunError>> + Send>>;
 
 impl Server {
-    /// Over these engines. `audit` gets a line for every run.
-    pub fn new(runtime: Arc<Runtime>, audit: Option<Audit>) -> Arc<Self> {
-        Arc::new(Self::over(runtime, audit, None))
+    /// Over these engines.
+    pub fn new(runtime: Arc<Runtime>, watch: Watch) -> Arc<Self> {
+        Arc::new(Self::over(runtime, watch, None))
     }
 
     /// The same, with everything that the protocol's conformance suites expect to find. For tests only.
     pub fn with_conformance_fixtures(runtime: Arc<Runtime>) -> Arc<Self> {
-        Arc::new(Self::over(runtime, None, Some(Fixtures::new())))
+        Arc::new(Self::over(runtime, Watch::default(), Some(Fixtures::new())))
     }
 
-    fn over(runtime: Arc<Runtime>, audit: Option<Audit>, fixtures: Option<Fixtures>) -> Self {
+    fn over(runtime: Arc<Runtime>, watch: Watch, fixtures: Option<Fixtures>) -> Self {
+        let tracer = watch.traces.then(Tracer::global);
         Self {
             runtime,
-            audit: audit.map(Arc::new),
+            observers: Arc::new(Observers { audit: watch.audit, metrics: Metrics::new(), tracer }),
             runs: Arc::default(),
             tasks: Tasks::new(),
             tools: OnceLock::new(),
@@ -123,11 +143,14 @@ impl Server {
         }
     }
 
-    /// Somebody who writes down what becomes of a request, where that is wanted.
-    fn witness(&self, request: &Request) -> Result<Option<Witness>, Refusal> {
-        let Some(audit) = &self.audit else { return Ok(None) };
-        let limits = self.runtime.policy().admit(request.clone()).ok().map(|plan| *plan.limits());
-        Witness::new(audit, request, limits).map(Some)
+    /// What goes on, for Prometheus.
+    pub(crate) fn metrics(&self) -> Result<String, std::fmt::Error> {
+        self.observers.metrics.text(self.runtime.load())
+    }
+
+    /// A request over HTTP was answered.
+    pub(crate) fn answered(&self, status: http::StatusCode) {
+        self.observers.metrics.answered(status);
     }
 
     /// For a client that just came.
@@ -138,7 +161,11 @@ impl Server {
     fn tools(&self) -> &[Tool] {
         self.tools.get_or_init(|| {
             let is_served = |language: &&'static Language| self.runtime.engines_for(language).is_ok();
-            let languages: Vec<&str> = Language::all().iter().filter(is_served).map(|language| language.id).collect();
+            let with_version = |language: &'static Language| match self.runtime.known_version(language) {
+                Some(version) => format!("{} {version}", language.id),
+                None => language.id.to_owned(),
+            };
+            let languages: Vec<String> = Language::all().iter().filter(is_served).map(with_version).collect();
             let mut tools = tools::all(&languages, &self.runtime.policy().defaults);
             tools.extend(self.fixtures.iter().flat_map(|_| Fixtures::tools()));
             tools
@@ -153,25 +180,24 @@ impl Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let owner = principal(&context);
-        let request = match tools::prepare(request.arguments, owner.clone()) {
-            Ok(request) => request,
-            Err(refusal) => return Ok(tools::refused(&refusal).into()),
-        };
-        let witness = match self.server.witness(&request) {
-            Ok(witness) => witness,
-            Err(refusal) => return Ok(tools::refused(&refusal).into()),
-        };
-        let live = Live::default();
-        let (runtime, mut ears) = (Arc::clone(&self.server.runtime), live.clone());
-        let mut going: Going = Box::pin(async move {
-            let ended = runtime.run(request, &mut ears).await;
-            if let Some(witness) = witness {
-                witness.saw(&ended);
+        let mut witness = Witness::new(&self.server.observers, owner.clone(), &context);
+        let plan = match self.plan(request.arguments, owner.clone(), &mut witness) {
+            Ok(plan) => plan,
+            Err(refusal) => {
+                witness.refuses(&refusal);
+                return Ok(tools::refused(&refusal).into());
             }
+        };
+        let run = Run { name: witness.run().to_owned(), owner, live: Live::default() };
+        let (runtime, mut ears) = (Arc::clone(&self.server.runtime), run.live.clone());
+        let mut going: Going = Box::pin(async move {
+            let ended = runtime.carry_out(plan, &mut ears).await;
+            witness.saw(&ended);
             ended
         });
         let mut teller = Teller::new(&context, self.log_level.load(Ordering::Relaxed));
-        let may_become_a_task = context.client_capabilities().is_some_and(|client| client.supports_tasks());
+        let may_become_a_task = context.client_capabilities().is_some_and(|client| client.supports_tasks())
+            && self.server.tasks.count(&run.owner) < MOST_TASKS;
 
         let patience = tokio::time::sleep(TASK_AFTER);
         tokio::pin!(patience);
@@ -182,27 +208,41 @@ impl Connection {
                 // Dropping the run ends it and all that it started.
                 () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
                 () = &mut patience, if may_become_a_task => {
-                    return Ok(self.become_task(going, live, owner).into());
+                    return Ok(self.become_task(going, run).into());
                 }
-                () = teller.next(&live) => teller.tell(&live).await,
+                () = teller.next(&run.live) => teller.tell(&run.live).await,
             }
         };
-        Ok(finish(ended, live, owner, &self.server.runs).into())
+        Ok(run.finish(ended, &self.server.runs).into())
+    }
+
+    /// What a caller sent, checked.
+    fn plan(
+        &self,
+        arguments: Option<Map<String, Value>>,
+        owner: Principal,
+        witness: &mut Witness,
+    ) -> Result<Plan, Refusal> {
+        let request = tools::prepare(arguments, owner)?;
+        witness.reads(&request)?;
+        let plan = self.server.runtime.admit(request)?;
+        witness.admits(&plan);
+        Ok(plan)
     }
 
     /// The run goes on by itself, and the client asks for it now and then.
-    fn become_task(&self, mut going: Going, live: Live, owner: Principal) -> CreateTaskResult {
+    fn become_task(&self, mut going: Going, run: Run) -> CreateTaskResult {
         let runs = Arc::clone(&self.server.runs);
-        let caller = owner.clone();
+        let owner = run.owner.clone();
         let task = self.server.tasks.manager.spawn(TaskOptions::new().with_status_message("running"), move |context| {
             Box::pin(async move {
                 loop {
                     tokio::select! {
                         biased;
-                        ended = &mut going => return Ok(finish(ended, live, owner, &runs)),
+                        ended = &mut going => return Ok(run.finish(ended, &runs)),
                         () = context.cancelled() => return Err(TaskExit::Cancelled),
-                        () = live.news() => {
-                            let news = live.take_news();
+                        () = run.live.news() => {
+                            let news = run.live.take_news();
                             if let Some(line) = news.lines().rev().find(|line| !line.trim().is_empty()) {
                                 context.set_status_message(line);
                             }
@@ -211,15 +251,8 @@ impl Connection {
                 }
             })
         });
-        self.server.tasks.own(&task.task_id, caller);
+        self.server.tasks.own(&task.task_id, owner);
         CreateTaskResult::new(task)
-    }
-}
-
-fn finish(ended: Result<Outcome, RunError>, live: Live, owner: Principal, runs: &Runs) -> CallToolResult {
-    match ended {
-        Ok(outcome) => Finished { outcome, live, owner }.into_result(runs),
-        Err(error) => tools::failed(&error),
     }
 }
 
@@ -245,7 +278,8 @@ impl Teller {
         Self {
             peer: context.peer.clone(),
             token: context.meta.get_progress_token(),
-            logs: log_level <= INFO,
+            // Clients of the newer era say it with each request.
+            logs: context.meta.log_level().map_or(log_level, level_number) <= INFO,
             told: 0.0,
             since: now,
             last: now,

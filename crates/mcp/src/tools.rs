@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::arguments;
 
 pub(crate) use list_runtimes::{list_runtimes, runtime_document};
-pub(crate) use run_code::{Finished, prepare};
+pub(crate) use run_code::{Run, prepare};
 
 /// A tool as clients see it.
 struct Description {
@@ -37,7 +37,7 @@ impl Description {
 }
 
 /// All of them, always in this order. `defaults` are what a run gets without asking.
-pub(crate) fn all(languages: &[&str], defaults: &Limits) -> Vec<Tool> {
+pub(crate) fn all(languages: &[String], defaults: &Limits) -> Vec<Tool> {
     vec![run_code::describe(languages, defaults).into_tool(), list_runtimes::describe().into_tool()]
 }
 

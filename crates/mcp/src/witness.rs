@@ -1,49 +1,136 @@
-//! Sees that a call of `run_code` gets into the audit log, however it ends.
+//! Sees that what becomes of a call of `run_code` is known, however it ends: in the audit log, in the server's own log, in its metrics,
+//! and in the caller's trace. None of them gets the code, its input or its output.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use opentelemetry::KeyValue;
+use opentelemetry::global::{self, BoxedSpan, BoxedTracer};
+use opentelemetry::propagation::Extractor;
+use opentelemetry::trace::{Span as _, SpanKind, Status as SpanStatus, Tracer as _};
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
 use runtime::RunError;
-use sandbox::{Limits, Outcome, Principal, Refusal, Request, Status};
+use sandbox::{Limits, Outcome, Plan, Principal, Refusal, Request, Status};
 
 use crate::audit::{Audit, Entry, Ran, Verdict, hash_of};
+use crate::metrics::Metrics;
+use crate::runs;
 use crate::tools::RUN_CODE;
+
+/// Those who want to know.
+#[derive(Debug)]
+pub(crate) struct Observers {
+    pub(crate) audit: Option<Audit>,
+    pub(crate) metrics: Metrics,
+    pub(crate) tracer: Option<Tracer>,
+}
+
+/// Continues callers' traces.
+pub(crate) struct Tracer(BoxedTracer);
+
+impl std::fmt::Debug for Tracer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tracer")
+    }
+}
+
+impl Tracer {
+    /// The one that was made the process's own.
+    pub(crate) fn global() -> Self {
+        Self(global::tracer("belljar"))
+    }
+
+    fn start(&self, context: &RequestContext<RoleServer>) -> BoxedSpan {
+        let parent = global::get_text_map_propagator(|propagator| propagator.extract(&Carrier(context)));
+        let span = self.0.span_builder("tools/call run_code").with_kind(SpanKind::Server).with_attributes([
+            KeyValue::new("mcp.method.name", "tools/call"),
+            KeyValue::new("gen_ai.tool.name", RUN_CODE),
+        ]);
+        self.0.build_with_context(span, &parent)
+    }
+}
+
+/// Where a request says which trace it belongs to: in its own metadata, or else in the headers that carried it.
+struct Carrier<'a>(&'a RequestContext<RoleServer>);
+
+impl Extractor for Carrier<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        let in_headers = || {
+            let parts = self.0.extensions.get::<http::request::Parts>()?;
+            parts.headers.get(key)?.to_str().ok()
+        };
+        self.0.meta.get(key).and_then(|value| value.as_str()).or_else(in_headers)
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        vec!["traceparent", "tracestate"]
+    }
+}
 
 /// A call that has not ended.
 #[derive(Debug)]
 pub(crate) struct Witness {
-    audit: Arc<Audit>,
+    observers: Arc<Observers>,
+    /// The name of the run.
+    run: String,
     principal: Principal,
-    code_sha256: String,
+    code_sha256: Option<String>,
     limits: Option<Limits>,
-    /// None once it is written down.
-    verdict: Option<Verdict>,
+    span: Option<BoxedSpan>,
+    /// Nobody waits for a call that is dropped before its end.
+    verdict: Verdict,
 }
 
 impl Witness {
-    /// Refuses what could not be written down.
-    pub(crate) fn new(audit: &Arc<Audit>, request: &Request, limits: Option<Limits>) -> Result<Self, Refusal> {
-        if !audit.is_writable() {
-            let message = "this server must write down every run, and its audit log cannot be written";
-            return Err(Refusal::new("server", message, "tell whoever runs the server"));
+    pub(crate) fn new(observers: &Arc<Observers>, principal: Principal, context: &RequestContext<RoleServer>) -> Self {
+        Self {
+            observers: Arc::clone(observers),
+            run: runs::new_name(),
+            principal,
+            code_sha256: None,
+            limits: None,
+            span: observers.tracer.as_ref().map(|tracer| tracer.start(context)),
+            verdict: Verdict::Cancelled,
         }
-        Ok(Self {
-            audit: Arc::clone(audit),
-            principal: request.principal.clone(),
-            code_sha256: hash_of(&request.code),
-            limits,
-            // Nobody waits for a run that is dropped before its end.
-            verdict: Some(Verdict::Cancelled),
-        })
+    }
+
+    /// The name of the run, in logs and in `run://` resources.
+    pub(crate) fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// What is asked for. Refuses what could not be written down.
+    pub(crate) fn reads(&mut self, request: &Request) -> Result<(), Refusal> {
+        let Some(audit) = &self.observers.audit else { return Ok(()) };
+        self.code_sha256 = Some(hash_of(&request.code));
+        if audit.is_writable() {
+            return Ok(());
+        }
+        let message = "this server must write down every run, and its audit log cannot be written";
+        Err(Refusal::new("server", message, "tell whoever runs the server"))
+    }
+
+    /// It will be run.
+    pub(crate) fn admits(&mut self, plan: &Plan) {
+        self.limits = Some(*plan.limits());
+    }
+
+    /// It will not.
+    pub(crate) fn refuses(mut self, refusal: &Refusal) {
+        self.verdict = Verdict::Refused { reason: refusal.to_string() };
     }
 
     /// It came to an end.
     pub(crate) fn saw(mut self, ended: &Result<Outcome, RunError>) {
-        self.verdict = Some(match ended {
-            Ok(outcome) => Verdict::Ran(Box::new(self.ran(outcome))),
+        self.verdict = match ended {
+            Ok(outcome) => {
+                self.observers.metrics.ran(outcome);
+                Verdict::Ran(Box::new(self.ran(outcome)))
+            }
             Err(RunError::Refused(refusal)) => Verdict::Refused { reason: refusal.to_string() },
             Err(RunError::Failed(error)) => Verdict::Failed { reason: error.to_string() },
-        });
+        };
     }
 
     fn ran(&self, outcome: &Outcome) -> Ran {
@@ -65,16 +152,59 @@ impl Witness {
             used_cpu_ms: millis(outcome.usage.cpu),
         }
     }
+
+    fn log(&self) {
+        let (run, principal, verdict) = (self.run.as_str(), &self.principal, self.verdict.name());
+        match &self.verdict {
+            Verdict::Ran(ran) => tracing::info!(
+                run,
+                %principal,
+                verdict,
+                language = ran.language,
+                engine = ran.engine,
+                isolation = ran.isolation,
+                status = ran.status,
+                exit_code = ran.exit_code,
+                wall_ms = ran.used_wall_ms,
+                cpu_ms = ran.used_cpu_ms,
+                "run_code"
+            ),
+            // Why it was refused may say what the caller sent.
+            Verdict::Refused { .. } | Verdict::Cancelled => tracing::info!(run, %principal, verdict, "run_code"),
+            Verdict::Failed { reason } => tracing::error!(run, %principal, verdict, reason, "run_code"),
+        }
+    }
+
+    fn end_span(&mut self) {
+        let Some(mut span) = self.span.take() else { return };
+        span.set_attribute(KeyValue::new("belljar.run", self.run.clone()));
+        span.set_attribute(KeyValue::new("belljar.verdict", self.verdict.name()));
+        match &self.verdict {
+            Verdict::Ran(ran) => span.set_attributes([
+                KeyValue::new("belljar.language", ran.language.clone()),
+                KeyValue::new("belljar.engine", ran.engine.clone()),
+                KeyValue::new("belljar.isolation", ran.isolation.clone()),
+                KeyValue::new("belljar.status", ran.status.clone()),
+            ]),
+            Verdict::Refused { .. } | Verdict::Cancelled => {}
+            Verdict::Failed { reason } => span.set_status(SpanStatus::error(reason.clone())),
+        }
+        span.end();
+    }
 }
 
 impl Drop for Witness {
     fn drop(&mut self) {
-        if let Some(verdict) = self.verdict.take() {
-            self.audit.record(Entry {
+        self.observers.metrics.count(&self.verdict);
+        self.log();
+        self.end_span();
+        if let Some(audit) = &self.observers.audit {
+            audit.record(Entry {
+                run: std::mem::take(&mut self.run),
                 principal: self.principal.to_string(),
                 tool: RUN_CODE.to_owned(),
-                code_sha256: std::mem::take(&mut self.code_sha256),
-                verdict,
+                code_sha256: self.code_sha256.take(),
+                verdict: std::mem::replace(&mut self.verdict, Verdict::Cancelled),
             });
         }
     }

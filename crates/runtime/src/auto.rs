@@ -39,7 +39,7 @@ impl Runtime {
             finished?
         } else {
             // Only where nobody waits for the turn that it takes.
-            if let Ok(_turn) = self.turns.try_acquire() {
+            if let Some(_turn) = self.turns.try_take(plan.principal()) {
                 let wall = plan.limits().wall.saturating_sub(started.elapsed());
                 return race(first, native.as_ref(), plan.within(wall), &stage).await;
             }

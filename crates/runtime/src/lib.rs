@@ -2,6 +2,7 @@
 
 mod auto;
 mod stage;
+mod turns;
 
 use std::sync::Arc;
 
@@ -9,9 +10,11 @@ use sandbox::{
     Engine, EngineChoice, EngineError, EngineId, Language, LiveOutput, Outcome, Plan, Policy, Refusal, Request,
     RuntimeInfo,
 };
-use tokio::sync::Semaphore;
 
-/// Runs per core at one time; more wait their turn, first come, first served. Most runs wait for something (a sleep, a start-up), so a
+pub use crate::turns::Load;
+use crate::turns::Turns;
+
+/// Runs per core at one time; more wait their turn. Most runs wait for something (a sleep, a start-up), so a
 /// core takes several; past this the queue is faster than the crowd.
 const RUNS_PER_CORE: usize = 8;
 
@@ -21,7 +24,7 @@ pub struct Runtime {
     policy: Policy,
     /// In order of preference.
     engines: Vec<Arc<dyn Engine>>,
-    turns: Semaphore,
+    turns: Turns,
 }
 
 /// How many runs there are at one time on this machine.
@@ -43,19 +46,41 @@ pub enum RunError {
 impl Runtime {
     /// `engines` in order of preference.
     pub fn new(policy: Policy, engines: Vec<Arc<dyn Engine>>) -> Self {
-        Self { policy, engines, turns: Semaphore::new(runs_at_one_time()) }
+        Self { policy, engines, turns: Turns::new(runs_at_one_time()) }
     }
 
     /// Runs a request to its end. Dropping the future ends the run and everything it started.
     pub async fn run(&self, request: Request, live: &mut dyn LiveOutput) -> Result<Outcome, RunError> {
-        let plan = self.policy.admit(request)?;
+        let plan = self.admit(request)?;
+        self.carry_out(plan, live).await
+    }
+
+    /// Checks a request.
+    pub fn admit(&self, request: Request) -> Result<Plan, Refusal> {
+        self.policy.admit(request)
+    }
+
+    /// Runs what was admitted. Dropping the future ends the run and everything it started.
+    pub async fn carry_out(&self, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, RunError> {
         let engine = self.first_that_serves(plan.language(), plan.engine())?;
-        let _turn = self.turns.acquire().await;
+        let _turn = self.turns.take(plan.principal()).await;
         if plan.engine() == EngineChoice::Auto && engine.id() == EngineId::Wasm {
             return Ok(self.run_auto(&**engine, plan, live).await?);
         }
         let outcome = run_on(&**engine, plan, live).await?;
         Ok(auto::explain(outcome, None))
+    }
+
+    /// No caller has more runs than this at one time; more of its requests wait. Without it, one that is alone may have all.
+    #[must_use]
+    pub fn with_most_per_caller(self, most: usize) -> Self {
+        self.turns.limit_callers(most);
+        self
+    }
+
+    /// How much goes on.
+    pub fn load(&self) -> Load {
+        self.turns.load()
     }
 
     /// Starts ahead what first runs would have to wait for. What fails here fails again in a run, and is told there.
@@ -74,6 +99,11 @@ impl Runtime {
     pub fn engines_for(&self, language: &'static Language) -> Result<Vec<EngineId>, Refusal> {
         self.first_that_serves(language, EngineChoice::Auto)?;
         Ok(self.engines.iter().filter(|engine| engine.serves(language).is_ok()).map(|engine| engine.id()).collect())
+    }
+
+    /// The version of what runs a language here, where that is known without asking.
+    pub fn known_version(&self, language: &'static Language) -> Option<&str> {
+        self.first_that_serves(language, EngineChoice::Auto).ok()?.known_version(language)
     }
 
     /// What runs a language here, or why nothing does.

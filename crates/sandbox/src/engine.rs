@@ -20,6 +20,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// What runs this language, with its version. The first call for a language may start the tool (in a sandbox) to ask it.
     fn describe(&self, language: &'static Language) -> BoxFuture<'_, Result<RuntimeInfo, EngineError>>;
 
+    /// The version of what runs this language, where that is known without asking.
+    fn known_version(&self, _: &'static Language) -> Option<&str> {
+        None
+    }
+
     /// Starts ahead what the first run would have to wait for.
     fn get_ready(&self) -> BoxFuture<'_, Result<(), EngineError>> {
         Box::pin(std::future::ready(Ok(())))

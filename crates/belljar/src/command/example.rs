@@ -1,47 +1,63 @@
-//! `belljar example`: a sample in every language found here.
+//! `belljar example`: a server and its client, and a sample in every language found here.
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use belljar::{Settings, engine, provision};
-use runtime::{RunError, Runtime};
-use sandbox::{Language, Package, Refusal, Request, Sample};
+use anyhow::Context as _;
+use belljar::{Settings, provision};
+use rmcp::model::{CallToolRequestParams, CallToolResult};
+use rmcp::service::RunningService;
+use rmcp::transport::TokioChildProcess;
+use rmcp::{RoleClient, ServiceExt as _};
+use sandbox::{Language, Package, Refusal, Sample};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
-use crate::arguments::ExampleArguments;
+use crate::arguments::{ExampleArguments, GlobalArguments};
 use crate::report;
 
-pub(crate) async fn run(arguments: &ExampleArguments, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(
+    arguments: &ExampleArguments,
+    global: &GlobalArguments,
+    settings: &Settings,
+) -> anyhow::Result<ExitCode> {
     let languages = chosen(&arguments.languages)?;
     provide(&languages, settings).await?;
-    let runtime = engine::runtime(settings, Vec::new()).await?;
-    report::print("Each sample runs in a fresh sandbox: no network, no files of yours, nothing left behind.\n\n")?;
+    report::progress("starting the server");
+    let client = Client::start(global).await?;
+    report::progress("asking for languages");
+    // What is asked for by name is tried, and refused by the server where it cannot be run.
+    let available = if arguments.languages.is_empty() { client.languages().await? } else { Languages::default() };
+    report::print(
+        "A server and its client over MCP. Each sample runs in a fresh sandbox: no network, no files of yours, nothing left behind.\n\n",
+    )?;
 
-    let mut rows =
-        vec![["language", "version", "engine", "isolation", "time", "result", "output"].map(str::to_owned).to_vec()];
+    let headings = ["language", "version", "engine", "isolation", "time", "result", "output"];
+    let mut rows = vec![headings.map(str::to_owned).to_vec()];
     let mut missing = Vec::new();
     let mut failures = 0;
     for language in languages {
-        report::progress(language.name);
-        match sample(&runtime, language, &language.sample).await {
-            Ok(row) => {
-                failures += usize::from(row.result != "ok");
-                rows.push(row.cells(language.name));
-                if let Some((name, sample_of)) = richer_sample(language, settings) {
-                    let row = sample(&runtime, language, sample_of).await?;
-                    failures += usize::from(row.result != "ok");
-                    rows.push(row.cells(name));
-                }
-            }
-            Err(RunError::Refused(_)) if arguments.languages.is_empty() => missing.push(language),
-            Err(error) => return Err(error.into()),
+        if available.lacks(language) {
+            missing.push(language);
+            continue;
+        }
+        let more = richer_sample(language, settings);
+        for (name, sample) in [(language.name, &language.sample)].into_iter().chain(more) {
+            report::progress(name);
+            let row = client.run(language, sample).await?;
+            failures += usize::from(row.result != "ok");
+            rows.push(row.cells(name));
         }
     }
     report::progress("");
+    client.stop().await?;
     report::print(&report::table(&rows))?;
     if !missing.is_empty() {
         report::print(&format!("\nNot found on this host: {}\n", missing_tools(&missing)))?;
     }
     report::print("\nNow yours:  belljar run -l python -c 'print(sum(range(10)))'\n")?;
+    report::print("Assistants: belljar connect claude-code --write\n")?;
     Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -73,6 +89,91 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Language>, Refusal> {
     names.iter().map(find).collect()
 }
 
+/// A client of `belljar serve`, which is its child.
+struct Client(RunningService<RoleClient, ()>);
+
+/// What `list_runtimes` says, as far as we read it.
+#[derive(Debug, Default, Deserialize)]
+struct Languages {
+    unavailable: Vec<Unavailable>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Unavailable {
+    language: String,
+}
+
+impl Languages {
+    fn lacks(&self, language: &Language) -> bool {
+        self.unavailable.iter().any(|entry| entry.language == language.id)
+    }
+}
+
+/// What `run_code` says, as far as we read it.
+#[derive(Debug, Deserialize)]
+struct Outcome {
+    stdout: String,
+    stderr: String,
+    engine: String,
+    runtime: Runtime,
+    isolation: Isolation,
+}
+
+#[derive(Debug, Deserialize)]
+struct Runtime {
+    #[serde(default)]
+    version: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Isolation {
+    level: String,
+}
+
+impl Client {
+    #[expect(clippy::disallowed_methods, reason = "the server that the example shows is this program's child")]
+    async fn start(global: &GlobalArguments) -> anyhow::Result<Self> {
+        let mut command = tokio::process::Command::new("/proc/self/exe");
+        command.arg("serve").args(global.to_command_line());
+        let server = TokioChildProcess::new(command).context("cannot start the server")?;
+        Ok(Self(().serve(server).await.context("the server does not answer")?))
+    }
+
+    async fn call(&self, tool: &'static str, arguments: Value) -> anyhow::Result<CallToolResult> {
+        let arguments: Map<String, Value> = serde_json::from_value(arguments)?;
+        Ok(self.0.call_tool(CallToolRequestParams::new(tool).with_arguments(arguments)).await?)
+    }
+
+    async fn languages(&self) -> anyhow::Result<Languages> {
+        let answer = self.call("list_runtimes", json!({})).await?;
+        structured(answer)
+    }
+
+    async fn run(&self, language: &Language, sample: &Sample) -> anyhow::Result<Row> {
+        let started = Instant::now();
+        let answer = self.call("run_code", json!({"language": language.id, "code": sample.code})).await?;
+        let time = started.elapsed();
+        let failed = answer.is_error == Some(true);
+        let outcome: Outcome = structured(answer)?;
+        let as_expected = !failed && outcome.stdout == sample.stdout;
+        Ok(Row::new(outcome, as_expected, time))
+    }
+
+    async fn stop(self) -> anyhow::Result<()> {
+        self.0.cancel().await?;
+        Ok(())
+    }
+}
+
+/// The structured part of an answer, or its words as an error.
+fn structured<T: serde::de::DeserializeOwned>(answer: CallToolResult) -> anyhow::Result<T> {
+    let words = || answer.content.iter().filter_map(|block| Some(block.as_text()?.text.clone())).collect::<String>();
+    match answer.structured_content {
+        Some(content) => Ok(serde_json::from_value(content)?),
+        None => Err(anyhow::Error::msg(words())),
+    }
+}
+
 struct Row {
     version: String,
     engine: String,
@@ -83,6 +184,18 @@ struct Row {
 }
 
 impl Row {
+    fn new(outcome: Outcome, as_expected: bool, time: Duration) -> Self {
+        let shown = if as_expected { &outcome.stdout } else { &outcome.stderr };
+        Self {
+            output: shown.trim_end().lines().take(3).collect::<Vec<_>>().join(" | ").chars().take(48).collect(),
+            version: outcome.runtime.version,
+            engine: outcome.engine,
+            isolation: outcome.isolation.level,
+            time: format!("{:.1} ms", time.as_secs_f64() * 1e3),
+            result: if as_expected { "ok" } else { "FAILED" },
+        }
+    }
+
     fn cells(self, name: &str) -> Vec<String> {
         vec![name.to_owned(), self.version, self.engine, self.isolation, self.time, self.result.to_owned(), self.output]
     }
@@ -96,23 +209,6 @@ fn richer_sample(language: &Language, settings: &Settings) -> Option<(&'static s
     };
     let is_there = || provision::installed(settings).iter().any(|runtime| runtime.name == "numpy");
     (language.id == "python" && is_there()).then_some(("Python, NumPy", &NUMPY))
-}
-
-async fn sample(runtime: &Runtime, language: &'static Language, sample: &Sample) -> Result<Row, RunError> {
-    // Asked for first, so that the time shown is the run's alone.
-    let (_, described) = runtime.describe(language).await?;
-    let request = Request { code: sample.code.into(), language: Some(language.id.to_owned()), ..Request::default() };
-    let outcome = runtime.run(request, &mut ()).await?;
-    let as_expected = outcome.status.is_success() && outcome.stdout.text == sample.stdout;
-    let shown = if as_expected { &outcome.stdout.text } else { &outcome.stderr.text };
-    Ok(Row {
-        version: described.version,
-        engine: outcome.engine.to_string(),
-        isolation: outcome.isolation.level.to_string(),
-        time: format!("{:.1} ms", outcome.usage.wall.as_secs_f64() * 1e3),
-        result: if as_expected { "ok" } else { "FAILED" },
-        output: shown.trim_end().lines().take(3).collect::<Vec<_>>().join(" | ").chars().take(48).collect(),
-    })
 }
 
 fn missing_tools(languages: &[&'static Language]) -> String {

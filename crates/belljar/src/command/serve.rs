@@ -8,65 +8,93 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use belljar::{Settings, engine};
+use mcp::Watch;
 use mcp::audit::Audit;
-use mcp::http::{Access, HttpError, Tokens};
+use mcp::http::{Access, HttpConfig, HttpError, OAuth, OAuthConfig, OAuthError, Shares, Tokens};
 use sandbox::Refusal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::ServeArguments;
+use crate::arguments::{LogFormat, LogLevel, ServeArguments};
 use crate::report;
+use crate::telemetry::{self, Traces};
 
-/// How long requests that go on may take to end when the server has been told to stop.
-const DRAIN: Duration = Duration::from_millis(500);
+/// How long requests over stdio may take to end when the server has been told to stop.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(arguments: ServeArguments, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let access = Access {
-        tokens: arguments.tokens.as_deref().map(read_tokens).transpose()?,
-        hosts: arguments.hosts,
-        origins: arguments.origins,
-    };
+    let default_level = if arguments.http.is_some() { LogLevel::Info } else { LogLevel::Warn };
+    telemetry::log(arguments.log.unwrap_or(default_level), arguments.log_format);
+    let config = http_config(&arguments)?;
     let audit = match &arguments.audit {
         Some(path) => Some(Audit::open(path).with_context(|| format!("cannot write to `{}`", path.display()))?),
         None => None,
     };
+    let traces = arguments.otlp.as_deref().map(Traces::start).transpose()?;
     // Before anything is started: an address that is taken, or open to everybody, is the caller's to change.
     let listener = match arguments.http {
-        Some(address) => Some(mcp::http::listen(address, &access).await.map_err(refuse_open)?),
+        Some(address) => Some(mcp::http::listen(address, &config.access).await.map_err(refuse_open)?),
         None => None,
     };
-    let runtime = Arc::new(engine::runtime(settings, Vec::new()).await?);
+    let mut runtime = engine::runtime(settings, Vec::new()).await?;
+    if let Some(most) = arguments.runs_per_caller {
+        runtime = runtime.with_most_per_caller(usize::try_from(most.get())?);
+    }
+    let runtime = Arc::new(runtime);
     warm_up(&runtime);
     let server = if arguments.conformance_fixtures {
         mcp::Server::with_conformance_fixtures(runtime)
     } else {
-        mcp::Server::new(runtime, audit)
+        mcp::Server::new(runtime, Watch { audit, traces: traces.is_some() })
     };
     let shutdown = CancellationToken::new();
     stop_on_signals(shutdown.clone())?;
-    let serving = async {
-        match listener {
-            Some(listener) => {
-                let address = listener.local_addr()?;
-                report::note(&format!("belljar: serving at http://{address}/mcp\n"));
-                Ok(mcp::http::serve(server, listener, access, shutdown.clone()).await?)
+    match listener {
+        Some(listener) => {
+            let address = listener.local_addr()?;
+            match arguments.log_format {
+                LogFormat::Text => report::note(&format!("belljar: serving at http://{address}/mcp\n")),
+                LogFormat::Json => tracing::info!(address = format!("http://{address}/mcp"), "serving"),
             }
-            None => Ok(mcp::serve_stdio(&server, shutdown.clone()).await?),
+            // Whatever still goes on ends with this process: the launcher ends its guests.
+            mcp::http::serve(server, listener, config, shutdown).await;
         }
-    };
-    tokio::select! {
-        end = serving => end.map(|()| ExitCode::SUCCESS),
-        // Whatever still goes on ends with this process: the launcher ends its guests.
-        () = async { shutdown.cancelled().await; tokio::time::sleep(DRAIN).await } => Ok(ExitCode::SUCCESS),
+        None => tokio::select! {
+            end = mcp::serve_stdio(&server, shutdown.clone()) => end?,
+            () = async { shutdown.cancelled().await; tokio::time::sleep(LAST_ANSWERS).await } => {}
+        },
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn http_config(arguments: &ServeArguments) -> anyhow::Result<HttpConfig> {
+    let oauth = match (&arguments.oauth_issuer, &arguments.oauth_resource) {
+        (Some(issuer), Some(resource)) => {
+            let (issuer, resource) = (issuer.clone(), resource.clone());
+            let config = OAuthConfig { issuer, resource, scopes: arguments.oauth_scopes.clone() };
+            let refuse =
+                |error: OAuthError| Refusal::new("oauth", error.to_string(), "use https, or http on this machine");
+            Some(OAuth::new(config).map_err(refuse)?)
+        }
+        (Some(_), None) | (None, Some(_) | None) => None,
+    };
+    let access = Access {
+        tokens: arguments.tokens.as_deref().map(read_tokens).transpose()?,
+        hosts: arguments.hosts.iter().cloned().chain(oauth.iter().filter_map(OAuth::host)).collect(),
+        oauth,
+        origins: arguments.origins.clone(),
+    };
+    let shares = Shares { calls: arguments.calls_per_caller.get(), rate: arguments.rate };
+    Ok(HttpConfig { access, shares, drain: arguments.drain })
 }
 
 fn refuse_open(error: HttpError) -> anyhow::Error {
     match error {
         HttpError::Open(_) => {
-            Refusal::new("http", error.to_string(), "use 127.0.0.1, or give callers tokens with `--tokens FILE`").into()
+            let hint = "use 127.0.0.1, or give callers tokens with `--tokens FILE` or `--oauth-issuer URL`";
+            Refusal::new("http", error.to_string(), hint).into()
         }
-        HttpError::Listen { .. } | HttpError::Serve(_) => error.into(),
+        HttpError::Listen { .. } => error.into(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! `list_runtimes`.
 
+use std::sync::Arc;
+
 use rmcp::model::{CallToolResult, ContentBlock, ToolAnnotations};
 use runtime::Runtime;
 use sandbox::{EngineId, Language, Limits};
@@ -86,7 +88,7 @@ pub(super) fn describe() -> Description {
 }
 
 /// Answers a call.
-pub(crate) async fn list_runtimes(runtime: &Runtime, given: Option<Map<String, Value>>) -> CallToolResult {
+pub(crate) async fn list_runtimes(runtime: &Arc<Runtime>, given: Option<Map<String, Value>>) -> CallToolResult {
     if let Err(refusal) = arguments::read::<Arguments>(given) {
         return refused(&refusal);
     }
@@ -97,14 +99,22 @@ pub(crate) async fn list_runtimes(runtime: &Runtime, given: Option<Map<String, V
         ceilings: (&runtime.policy().ceilings).into(),
         network: "none",
     };
+    // Side by side: each tool is asked for its version, which takes some of them a while.
+    let mut asking = Vec::new();
     for language in Language::all() {
         match runtime.engines_for(language) {
-            Ok(engines) => answer.languages.push(entry(runtime, language, &engines).await),
+            Ok(engines) => {
+                let runtime = Arc::clone(runtime);
+                asking.push(tokio::spawn(async move { entry(&runtime, language, &engines).await }));
+            }
             Err(refusal) => {
                 let reason = format!("{}; {}", refusal.message(), refusal.hint());
                 answer.unavailable.push(Unavailable { language: language.id, reason });
             }
         }
+    }
+    for entry in asking {
+        answer.languages.extend(entry.await);
     }
     let line = |entry: &Entry| {
         let version = entry.version.as_deref().unwrap_or_default();

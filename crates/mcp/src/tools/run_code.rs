@@ -6,6 +6,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use rmcp::model::{CallToolResult, ToolAnnotations};
+use runtime::RunError;
 use sandbox::{
     Bytes, Collect, EngineChoice, EngineId, InputFile, Limits, LimitsRequest, Outcome, Principal, Refusal, Request,
     Variable,
@@ -14,10 +15,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Description, RUN_CODE};
+use super::{Description, RUN_CODE, failed};
 use crate::live::Live;
 use crate::result::RunResult;
-use crate::runs::{self, Kept, Runs};
+use crate::runs::{Kept, Runs};
 use crate::{arguments, icons, mirror};
 
 /// What a caller sends.
@@ -76,7 +77,7 @@ enum Engine {
     Native,
 }
 
-pub(super) fn describe(languages: &[&str], defaults: &Limits) -> Description {
+pub(super) fn describe(languages: &[String], defaults: &Limits) -> Description {
     let text = format!(
         "Run a program in a fresh sandbox and get its output, exit code, last value and files. Use it to compute instead of guessing: \
          arithmetic, data, dates, text processing, checking code before showing it.\n\
@@ -151,27 +152,30 @@ fn input_file(file: File) -> Result<InputFile, Refusal> {
     Ok(InputFile { path: file.path.into(), contents })
 }
 
-/// A run that came to its end.
+/// A run that goes on, as its caller knows it.
 #[derive(Debug)]
-pub(crate) struct Finished {
-    pub(crate) outcome: Outcome,
-    pub(crate) live: Live,
+pub(crate) struct Run {
+    pub(crate) name: String,
     pub(crate) owner: Principal,
+    pub(crate) live: Live,
 }
 
-impl Finished {
+impl Run {
     /// The tool's result. What does not fit into it is kept among the `runs`.
-    pub(crate) fn into_result(self, runs: &Runs) -> CallToolResult {
-        let Self { mut outcome, live, owner } = self;
+    pub(crate) fn finish(self, ended: Result<Outcome, RunError>, runs: &Runs) -> CallToolResult {
+        let mut outcome = match ended {
+            Ok(outcome) => outcome,
+            Err(error) => return failed(&error),
+        };
         let has_more = outcome.stdout.dropped > 0 || outcome.stderr.dropped > 0;
-        let name = (has_more || !outcome.files.is_empty()).then(runs::new_name);
+        let name = (has_more || !outcome.files.is_empty()).then_some(self.name);
         let mut result = CallToolResult::success(mirror::content(&outcome, name.as_deref()));
         result.is_error = Some(!outcome.status.is_success());
         // Made of strings and numbers, which always have a JSON form.
         result.structured_content = serde_json::to_value(RunResult::new(&outcome, name.as_deref())).ok();
         if let Some(name) = name {
-            let (stdout, stderr) = if has_more { live.take_recording() } else { Default::default() };
-            runs.keep(name, owner, Kept { stdout, stderr, files: std::mem::take(&mut outcome.files) });
+            let (stdout, stderr) = if has_more { self.live.take_recording() } else { Default::default() };
+            runs.keep(name, self.owner, Kept { stdout, stderr, files: std::mem::take(&mut outcome.files) });
         }
         result
     }

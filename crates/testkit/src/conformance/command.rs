@@ -14,7 +14,7 @@ use crate::arena::{self, SEARCH_PATH};
 use crate::runtimes::CACHE;
 
 /// No run of the suite takes longer, also where other tests use the machine. One that does hangs, and is a failure.
-const DEADLINE: Duration = Duration::from_mins(2);
+const DEADLINE: Duration = Duration::from_mins(6);
 
 /// In the environment of every `belljar` of the suite. A guest that sees it sees the server's environment.
 pub const SECRET: (&str, &str) = ("BELLJAR_TEST_SECRET", "SUPERSECRET-5f2d9c");

@@ -1,0 +1,84 @@
+//! Slow clients, and the end of a server.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use testkit::mcp_http::{Endpoint, Served};
+use testkit::processes;
+
+use crate::{folder, serve, stdout};
+
+/// Clients that never finish what they say are not waited for for ever, and hold up nobody meanwhile.
+#[test]
+fn slow_clients_are_cut_off() {
+    let folder = folder();
+    let served = serve(folder.path(), &[]);
+    let started = Instant::now();
+    let mut slow: Vec<TcpStream> = (0..100)
+        .map(|_| {
+            let mut stream = TcpStream::connect(served.address()).expect("it listens");
+            stream.write_all(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").expect("a socket");
+            stream
+        })
+        .collect();
+    assert_eq!(stdout(&Endpoint::new(served.address()), "echo in time"), "in time\n");
+    while started.elapsed() < Duration::from_secs(12) {
+        thread::sleep(Duration::from_secs(1));
+        for stream in &mut slow {
+            stream.write_all(b"a").ok();
+        }
+    }
+    for stream in &mut slow {
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket");
+        let mut answer = Vec::new();
+        // Closed, politely or not; a time-out here would be an error of another kind.
+        if let Err(error) = stream.read_to_end(&mut answer) {
+            assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+        }
+    }
+    assert!(started.elapsed() < Duration::from_secs(25), "{:?}", started.elapsed());
+    assert_eq!(stdout(&Endpoint::new(served.address()), "echo in time"), "in time\n");
+}
+
+fn terminate(served: &Served) {
+    kill_process(Pid::from_raw(served.pid()).expect("a pid"), Signal::TERM).expect("it is ours");
+}
+
+#[test]
+fn what_goes_on_may_end_and_nothing_new_begins() {
+    let folder = folder();
+    let mut served = serve(folder.path(), &["--drain", "20s"]);
+    let endpoint = Endpoint::new(served.address());
+    thread::scope(|scope| {
+        let going = scope.spawn(|| stdout(&endpoint, "sleep 1.5; echo finished"));
+        thread::sleep(Duration::from_millis(700));
+        terminate(&served);
+        thread::sleep(Duration::from_millis(100));
+        assert!(TcpStream::connect(served.address()).is_err(), "it still listens");
+        assert_eq!(going.join().expect("a thread"), "finished\n");
+    });
+    assert!(served.wait().expect("it ends").success());
+}
+
+#[test]
+fn what_does_not_end_in_time_is_ended() {
+    let folder = folder();
+    let mut served = serve(folder.path(), &[]);
+    let endpoint = Endpoint::new(served.address());
+    let marker = format!("endings-{}", std::process::id());
+    thread::scope(|scope| {
+        let code = format!("sleep 60 {marker} 2> /dev/null || exec -a {marker} sleep 60");
+        let arguments = serde_json::json!({"name": "run_code", "arguments": {"language": "bash", "code": code}});
+        let going = scope.spawn(|| endpoint.modern().request("tools/call", arguments));
+        thread::sleep(Duration::from_millis(700));
+        let started = Instant::now();
+        terminate(&served);
+        assert!(served.wait().expect("it ends").success());
+        assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
+        assert!(going.join().expect("a thread").is_err(), "there is no answer to make up");
+    });
+    processes::assert_gone(&marker, processes::GRACE);
+}

@@ -1,0 +1,69 @@
+//! What each caller may ask for.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use testkit::mcp_http::Endpoint;
+
+use crate::{ADA, GRACE, call, folder, serve, stdout, tokens};
+
+#[test]
+fn calls_beyond_a_callers_share_get_a_429() {
+    let folder = folder();
+    let served = serve(folder.path(), &["--tokens", &tokens(folder.path()), "--calls-per-caller", "2"]);
+    let (ada, grace) =
+        (Endpoint::new(served.address()).with_token(ADA), Endpoint::new(served.address()).with_token(GRACE));
+    thread::scope(|scope| {
+        let going: Vec<_> = (0..2).map(|_| scope.spawn(|| stdout(&ada, "sleep 2; echo done"))).collect();
+        thread::sleep(Duration::from_millis(700));
+        let mut refused = call(&ada, "echo more");
+        assert_eq!((refused.status(), refused.header("Retry-After")), (429, Some("1")));
+        let message = refused.next_message().expect("a body").expect("a message");
+        let text = message["error"]["message"].as_str().expect("text");
+        assert_eq!(text, "2 calls of yours have not been answered yet, which is the most; try again in 1 s");
+        // What is no call, and others' calls, are taken all the same.
+        assert!(ada.modern().request("tools/list", json!({})).is_ok());
+        assert_eq!(stdout(&grace, "echo mine"), "mine\n");
+        for call in going {
+            assert_eq!(call.join().expect("a thread"), "done\n");
+        }
+    });
+    assert_eq!(stdout(&ada, "echo again"), "again\n");
+}
+
+#[test]
+fn requests_beyond_a_callers_rate_get_a_429() {
+    let folder = folder();
+    let served = serve(folder.path(), &["--tokens", &tokens(folder.path()), "--rate", "5"]);
+    let ada = Endpoint::new(served.address()).with_token(ADA).modern();
+    let started = Instant::now();
+    let statuses: Vec<u16> = (0..30).map(|_| ada.send("tools/list", json!({})).expect("it answers").status()).collect();
+    let taken = statuses.iter().filter(|status| **status == 200).count();
+    let allowed = 5 + 5 * usize::try_from(started.elapsed().as_secs() + 1).expect("not long");
+    assert!((5..=allowed).contains(&taken), "{statuses:?}");
+    assert!(statuses.iter().all(|status| matches!(status, 200 | 429)), "{statuses:?}");
+    assert!(Endpoint::new(served.address()).with_token(GRACE).modern().request("tools/list", json!({})).is_ok());
+    thread::sleep(Duration::from_millis(400));
+    assert!(ada.request("tools/list", json!({})).is_ok(), "a caller that waited is served");
+}
+
+/// One who asks for much does not keep another from its turn.
+#[test]
+fn callers_take_turns() {
+    let folder = folder();
+    let served = serve(folder.path(), &["--tokens", &tokens(folder.path()), "--runs-per-caller", "2"]);
+    let (ada, grace) =
+        (Endpoint::new(served.address()).with_token(ADA), Endpoint::new(served.address()).with_token(GRACE));
+    thread::scope(|scope| {
+        let started = Instant::now();
+        let many: Vec<_> = (0..12).map(|_| scope.spawn(|| stdout(&ada, "sleep 0.5"))).collect();
+        thread::sleep(Duration::from_millis(300));
+        assert_eq!(stdout(&grace, "echo mine"), "mine\n");
+        assert!(!many.iter().all(|run| run.is_finished()), "she waited for all of them");
+        for run in many {
+            run.join().expect("a thread");
+        }
+        assert!(started.elapsed() >= Duration::from_secs(3), "twelve half seconds, two at a time");
+    });
+}

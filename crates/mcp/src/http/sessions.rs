@@ -1,0 +1,85 @@
+//! Sessions of the older era are their owners'. rmcp names them and does not know callers, and whoever knows a name could listen in on what is
+//! told there. So the name that a client gets is sealed for its caller: nobody else can use it.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use hmac::{Hmac, Mac as _};
+use http::{HeaderName, HeaderValue, StatusCode};
+use sandbox::Principal;
+use sha2::Sha256;
+
+use crate::hex::hex;
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// A key of this server's alone: sessions end with it.
+#[derive(Clone)]
+pub(super) struct Seal(Hmac<Sha256>);
+
+impl Seal {
+    pub(super) fn new(key: &[u8]) -> Self {
+        // HMAC takes keys of any length.
+        #[expect(clippy::expect_used, reason = "it cannot fail")]
+        Self(Hmac::new_from_slice(key).expect("a key of any length"))
+    }
+
+    fn mac(&self, session: &str, owner: &Principal) -> Hmac<Sha256> {
+        let mut mac = self.0.clone();
+        // Names of sessions have no line ends.
+        mac.update(session.as_bytes());
+        mac.update(b"\n");
+        mac.update(owner.to_string().as_bytes());
+        mac
+    }
+
+    /// The name for its owner.
+    fn seal(&self, session: &str, owner: &Principal) -> String {
+        format!("{session}.{}", hex(&self.mac(session, owner).finalize().into_bytes()))
+    }
+
+    /// The name under the seal, if it is this caller's.
+    fn open<'a>(&self, sealed: &'a str, caller: &Principal) -> Option<&'a str> {
+        let (session, _) = sealed.rsplit_once('.')?;
+        let expected = self.seal(session, caller);
+        bool::from(subtle::ConstantTimeEq::ct_eq(expected.as_bytes(), sealed.as_bytes())).then_some(session)
+    }
+}
+
+/// Opens seals on the way in, and puts them on on the way out.
+pub(super) async fn own_sessions(State(seal): State<Arc<Seal>>, mut request: Request, next: Next) -> Response {
+    let caller = request.extensions().get::<Principal>().cloned().unwrap_or_default();
+    if let Some(sealed) = request.headers().get(SESSION) {
+        let session = sealed.to_str().ok().and_then(|sealed| seal.open(sealed, &caller));
+        let Some(session) = session.and_then(|session| HeaderValue::from_str(session).ok()) else {
+            return (StatusCode::NOT_FOUND, "there is no such session\n").into_response();
+        };
+        request.headers_mut().insert(SESSION, session);
+    }
+    let mut response = next.run(request).await;
+    let session = response.headers().get(SESSION).and_then(|session| session.to_str().ok());
+    if let Some(Ok(sealed)) = session.map(|session| HeaderValue::from_str(&seal.seal(session, &caller))) {
+        response.headers_mut().insert(SESSION, sealed);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_its_owners() {
+        let seal = Seal::new(b"key");
+        let (ada, grace) = (Principal::new("ada"), Principal::new("grace"));
+        let sealed = seal.seal("name", &ada);
+        assert_eq!(seal.open(&sealed, &ada), Some("name"));
+        assert_eq!(seal.open(&sealed, &grace), None);
+        assert_eq!(Seal::new(b"other").open(&sealed, &ada), None);
+        for wrong in ["", "name", "name.", "other.00", &sealed[1..]] {
+            assert_eq!(seal.open(wrong, &ada), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! How much each caller may ask for. Who asks for more gets a 429 that says when to come back.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use governor::clock::{Clock as _, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use http::{HeaderMap, Method, StatusCode, header};
+use http_body_util::BodyExt as _;
+use sandbox::Principal;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::MAX_BODY;
+
+/// How long a request's body may take. One that comes slowly on purpose holds nothing but its own connection until then.
+const BODY_TIME: Duration = Duration::from_secs(60);
+/// What a caller's requests may take in memory together.
+const MOST_BYTES: usize = 2 * MAX_BODY;
+/// Rates of callers who have not been here for a while are forgotten when there are this many.
+const MOST_RATES: usize = 4096;
+
+/// What each caller may ask for.
+#[derive(Debug, Clone, Copy)]
+pub struct Shares {
+    /// Calls of tools that have not been answered yet.
+    pub calls: u32,
+    /// Requests a second, in the long run; as many at once. None: as many as it likes.
+    pub rate: Option<NonZeroU32>,
+}
+
+/// A server's own user is not held up; a stranger cannot fill the queue.
+impl Default for Shares {
+    fn default() -> Self {
+        Self { calls: 256, rate: None }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Throttle {
+    shares: Shares,
+    rates: Option<DefaultKeyedRateLimiter<Principal>>,
+    uses: Arc<Mutex<Uses>>,
+}
+
+/// What callers have, those that have anything.
+type Uses = HashMap<Principal, Use>;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Use {
+    calls: u32,
+    bytes: usize,
+}
+
+/// Why a request is not taken.
+#[derive(Debug)]
+enum Excess {
+    Rate { wait: Duration },
+    Calls { most: u32 },
+    Bytes,
+}
+
+/// Something that a caller has until this is dropped.
+#[derive(Debug)]
+struct Held {
+    uses: Arc<Mutex<Uses>>,
+    caller: Principal,
+    what: Use,
+}
+
+impl Throttle {
+    pub(super) fn new(shares: Shares) -> Self {
+        let rates = shares.rate.map(|rate| RateLimiter::keyed(Quota::per_second(rate)));
+        Self { shares, rates, uses: Arc::default() }
+    }
+
+    fn check_rate(&self, caller: &Principal) -> Result<(), Excess> {
+        let Some(rates) = &self.rates else { return Ok(()) };
+        if rates.len() > MOST_RATES {
+            rates.retain_recent();
+        }
+        let wait = |early: governor::NotUntil<_>| early.wait_time_from(DefaultClock::default().now());
+        rates.check_key(caller).map_err(|early| Excess::Rate { wait: wait(early) })
+    }
+
+    fn hold(&self, caller: &Principal, what: Use) -> Result<Held, Excess> {
+        let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
+        let had = uses.get(caller).copied().unwrap_or_default();
+        let has = Use { calls: had.calls + what.calls, bytes: had.bytes + what.bytes };
+        if has.calls > self.shares.calls {
+            return Err(Excess::Calls { most: self.shares.calls });
+        }
+        if has.bytes > MOST_BYTES {
+            return Err(Excess::Bytes);
+        }
+        uses.insert(caller.clone(), has);
+        Ok(Held { uses: Arc::clone(&self.uses), caller: caller.clone(), what })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(has) = uses.get_mut(&self.caller) {
+            has.calls -= self.what.calls;
+            has.bytes -= self.what.bytes;
+            if *has == Use::default() {
+                uses.remove(&self.caller);
+            }
+        }
+    }
+}
+
+impl Excess {
+    fn answer(&self, caller: &Principal) -> Response {
+        let (wait, message) = match self {
+            Self::Rate { wait } => (*wait, "too many requests a second".to_owned()),
+            Self::Calls { most } => {
+                (Duration::from_secs(1), format!("{most} calls of yours have not been answered yet, which is the most"))
+            }
+            Self::Bytes => (
+                Duration::from_secs(1),
+                format!("requests of yours that go on have {MOST_BYTES} bytes, which is the most"),
+            ),
+        };
+        tracing::warn!(principal = %caller, reason = message, "a request was not taken");
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        let message = format!("{message}; try again in {} s", seconds.max(1));
+        let body = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": message}});
+        let headers = [(header::RETRY_AFTER, seconds.max(1).to_string())];
+        (StatusCode::TOO_MANY_REQUESTS, headers, axum::Json(body)).into_response()
+    }
+}
+
+/// Takes in a request's body, and holds callers to their shares.
+pub(super) async fn throttle(State(throttle): State<Arc<Throttle>>, request: Request, next: Next) -> Response {
+    // Streams that a client listens on, and the end of a session, ask for nothing.
+    if request.method() != Method::POST {
+        return next.run(request).await;
+    }
+    let caller = request.extensions().get::<Principal>().cloned().unwrap_or_default();
+    if let Err(excess) = throttle.check_rate(&caller) {
+        return excess.answer(&caller);
+    }
+    let (parts, body) = request.into_parts();
+    let bytes = match throttle.hold(&caller, Use { calls: 0, bytes: body_size(&parts.headers) }) {
+        Ok(bytes) => bytes,
+        Err(excess) => return excess.answer(&caller),
+    };
+    let reading = axum::body::to_bytes(body, MAX_BODY);
+    let body = match tokio::time::timeout(BODY_TIME, reading).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) => {
+            let message = format!("a request has at most {MAX_BODY} bytes\n");
+            return (StatusCode::PAYLOAD_TOO_LARGE, message).into_response();
+        }
+        Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the request's body did not come in time\n").into_response(),
+    };
+    let call = match is_call(&body).then(|| throttle.hold(&caller, Use { calls: 1, bytes: 0 })).transpose() {
+        Ok(call) => call,
+        Err(excess) => return excess.answer(&caller),
+    };
+    let response = next.run(Request::from_parts(parts, Body::from(body))).await;
+    // The call goes on as long as its answer does.
+    response.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            let _going = (&call, &bytes);
+            frame
+        }))
+    })
+}
+
+/// What it says it has, or else all that it may have.
+fn body_size(headers: &HeaderMap) -> usize {
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    length.unwrap_or(MAX_BODY).min(MAX_BODY)
+}
+
+/// Whether somebody waits for its answer for long. Cancelling must be possible whatever goes on.
+fn is_call(body: &Bytes) -> bool {
+    #[derive(Deserialize)]
+    struct Message<'a> {
+        #[serde(borrow, default)]
+        method: std::borrow::Cow<'a, str>,
+    }
+
+    serde_json::from_slice::<Message<'_>>(body).is_ok_and(|message| message.method == "tools/call")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_counted_for_each_caller_and_given_back() {
+        let throttle = Throttle::new(Shares { calls: 2, rate: None });
+        let (ada, grace) = (Principal::new("ada"), Principal::new("grace"));
+        let call = Use { calls: 1, bytes: 0 };
+        let first = throttle.hold(&ada, call).expect("a first");
+        let second = throttle.hold(&ada, call).expect("a second");
+        assert!(matches!(throttle.hold(&ada, call), Err(Excess::Calls { most: 2 })));
+        assert!(throttle.hold(&grace, call).is_ok());
+        drop(first);
+        assert!(throttle.hold(&ada, call).is_ok());
+        drop(second);
+        assert!(throttle.uses.lock().expect("a lock").is_empty());
+    }
+
+    #[test]
+    fn memory_is_each_callers_own() {
+        let throttle = Throttle::new(Shares::default());
+        let ada = Principal::new("ada");
+        let large = Use { calls: 0, bytes: MAX_BODY };
+        let _held = [throttle.hold(&ada, large).expect("one"), throttle.hold(&ada, large).expect("two")];
+        assert!(matches!(throttle.hold(&ada, Use { calls: 0, bytes: 1 }), Err(Excess::Bytes)));
+        assert!(throttle.hold(&Principal::new("grace"), large).is_ok());
+    }
+
+    #[test]
+    fn a_rate_is_each_callers_own() {
+        let throttle = Throttle::new(Shares { rate: NonZeroU32::new(3), ..Shares::default() });
+        let ada = Principal::new("ada");
+        let taken = (0..10).filter(|_| throttle.check_rate(&ada).is_ok()).count();
+        assert_eq!(taken, 3);
+        assert!(throttle.check_rate(&Principal::new("grace")).is_ok());
+    }
+
+    #[test]
+    fn only_calls_of_tools_are_calls() {
+        for (body, expected) in [
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}"#, true),
+            (r#"{"params":{"method":"x"},"method":"tools\/call"}"#, true),
+            (r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"method":"tools/call"}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, false),
+            ("no JSON", false),
+        ] {
+            assert_eq!(is_call(&Bytes::from(body)), expected, "{body}");
+        }
+    }
+}
