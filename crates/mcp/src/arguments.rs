@@ -34,9 +34,19 @@ fn explain(
     Refusal::new("arguments", message, format!("`{top}` is {}", wanted(schema, top)))
 }
 
-/// The schema of a tool's arguments or results: everything in place, nothing by reference, which some clients cannot follow.
+/// The schema of a tool's arguments.
 pub(crate) fn schema_of<T: JsonSchema>() -> Map<String, Value> {
-    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    schema::<T>(SchemaSettings::draft2020_12())
+}
+
+/// The schema of a tool's results. Clients hold results against it: what is null where there is nothing may be null, and is always there.
+pub(crate) fn schema_of_result<T: JsonSchema>() -> Map<String, Value> {
+    schema::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+/// Everything in place, nothing by reference, which some clients cannot follow.
+fn schema<T: JsonSchema>(settings: SchemaSettings) -> Map<String, Value> {
+    let settings = settings.with(|settings| settings.inline_subschemas = true);
     let schema: Schema = settings.into_generator().into_root_schema_for::<T>();
     let mut schema = schema.as_object().cloned().unwrap_or_default();
     // The name of a Rust type, and a dialect that is the default.

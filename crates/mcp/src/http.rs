@@ -19,6 +19,7 @@ use axum::{Json, Router};
 use http::{StatusCode, header};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +36,9 @@ pub use self::tokens::{Tokens, TokensError};
 
 /// The largest request. A program's files are in it.
 const MAX_BODY: usize = 64 << 20;
+
+/// In the range that the protocol leaves to servers.
+const REFUSED: i32 = -32000;
 
 const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const LOOPBACK_ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
@@ -113,6 +117,12 @@ fn router(server: &Arc<Server>, access: Access, shares: Shares, end: Cancellatio
     }
     let count = middleware::from_fn_with_state(Arc::clone(server), count);
     open.merge(guarded).layer(count).with_state(Arc::clone(server))
+}
+
+/// A refusal that clients of the protocol show.
+fn refuse(status: StatusCode, message: &str) -> Response {
+    let body = json!({"jsonrpc": "2.0", "id": null, "error": {"code": REFUSED, "message": message}});
+    (status, Json(body)).into_response()
 }
 
 async fn metrics(State(server): State<Arc<Server>>) -> Response {

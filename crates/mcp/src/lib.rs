@@ -13,6 +13,7 @@ mod mirror;
 mod prompts;
 mod resources;
 mod result;
+mod room;
 mod runs;
 mod server;
 mod stdio;

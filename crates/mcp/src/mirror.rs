@@ -7,24 +7,24 @@ use rmcp::model::{ContentBlock, Resource};
 use sandbox::{LastValue, Outcome, OutputFile, Status, signal_name};
 
 use crate::result::mime_of;
-use crate::uri;
+use crate::{room, uri};
 
-/// The largest picture that is shown; larger ones are links.
-const MOST_PICTURE: usize = 2 << 20;
-/// The most pictures.
-const MOST_PICTURES: usize = 8;
 /// The most links. All files are in the structured result.
 const MOST_LINKS: usize = 32;
+/// What they take.
+const LINKS: usize = 80_000;
 
-/// `run` is the name under which the server keeps what came of it, if it does.
-pub(crate) fn content(outcome: &Outcome, run: Option<&str>) -> Vec<ContentBlock> {
-    let mut blocks = vec![ContentBlock::text(text(outcome, run))];
-    let mut pictures = 0;
+/// `run` is the name under which the server keeps what came of it, if it does. All of it takes no more than `room`.
+pub(crate) fn content(outcome: &Outcome, run: Option<&str>, room: usize) -> Vec<ContentBlock> {
+    let text = text(outcome, run);
+    // Pictures that there is no room for are links.
+    let mut room = room.saturating_sub(room::encoded(&text) + LINKS);
+    let mut blocks = vec![ContentBlock::text(text)];
     let mut links = 0;
     for file in &outcome.files {
-        match picture(file).filter(|_| pictures < MOST_PICTURES) {
-            Some(block) => {
-                pictures += 1;
+        match picture(file, room) {
+            Some((block, size)) => {
+                room -= size;
                 blocks.push(block);
             }
             None => {
@@ -40,25 +40,31 @@ pub(crate) fn content(outcome: &Outcome, run: Option<&str>) -> Vec<ContentBlock>
 
 fn text(outcome: &Outcome, run: Option<&str>) -> String {
     let mut parts = Vec::new();
-    let stdout = outcome.stdout.text.trim_end_matches('\n');
-    if !stdout.is_empty() {
-        parts.push(stdout.to_owned());
+    let (mut stdout, mut stderr) = (outcome.stdout.clone(), outcome.stderr.clone());
+    for stream in [&mut stdout, &mut stderr] {
+        stream.shorten(room::TEXT_STREAM, room::cost);
     }
-    let stderr = outcome.stderr.text.trim_end_matches('\n');
-    if !stderr.is_empty() {
-        parts.push(format!("[stderr]\n{stderr}"));
+    let printed = stdout.text.trim_end_matches('\n');
+    if !printed.is_empty() {
+        parts.push(printed.to_owned());
+    }
+    let complaints = stderr.text.trim_end_matches('\n');
+    if !complaints.is_empty() {
+        parts.push(format!("[stderr]\n{complaints}"));
     }
     match &outcome.value {
-        Some(LastValue::Json(value) | LastValue::Printed(value)) => parts.push(format!("[value] {value}")),
+        Some(LastValue::Json(value) | LastValue::Printed(value)) => {
+            parts.push(format!("[value] {}", room::shortened(value, room::TEXT_VALUE)));
+        }
         None if parts.is_empty() && outcome.status.is_success() => parts.push("(no output)".to_owned()),
         None => {}
     }
-    parts.extend(unusual(outcome, run));
+    parts.extend(unusual(outcome, run, [("stdout", stdout.dropped), ("stderr", stderr.dropped)]));
     parts.join("\n")
 }
 
 /// What a reader should know and would not see.
-fn unusual(outcome: &Outcome, run: Option<&str>) -> Option<String> {
+fn unusual(outcome: &Outcome, run: Option<&str>, dropped: [(&str, u64); 2]) -> Option<String> {
     let mut remarks = Vec::new();
     match outcome.status {
         Status::Completed { exit_code: 0 } => {}
@@ -74,7 +80,7 @@ fn unusual(outcome: &Outcome, run: Option<&str>) -> Option<String> {
     if let Some(promotion) = &outcome.promoted {
         remarks.push(format!("ran natively: {}", promotion.reason));
     }
-    for (stream, dropped) in [("stdout", outcome.stdout.dropped), ("stderr", outcome.stderr.dropped)] {
+    for (stream, dropped) in dropped {
         if dropped > 0 {
             let place =
                 run.map(|run| format!(", all of it is in {}", uri::run_stream(run, stream))).unwrap_or_default();
@@ -87,9 +93,10 @@ fn unusual(outcome: &Outcome, run: Option<&str>) -> Option<String> {
     (!remarks.is_empty()).then(|| format!("[{}]", remarks.join("; ")))
 }
 
-/// A file that is what its name says, and that clients can show.
-fn picture(file: &OutputFile) -> Option<ContentBlock> {
-    let contents = file.contents.as_ref().filter(|contents| contents.len() <= MOST_PICTURE)?;
+/// A file that is what its name says, and that clients can show, with its size as it is sent.
+fn picture(file: &OutputFile, room: usize) -> Option<(ContentBlock, usize)> {
+    let contents = file.contents.as_ref()?;
+    let size = contents.len().div_ceil(3) * 4;
     let mime = mime_of(file.path.as_str());
     let is_that: fn(&[u8]) -> bool = match mime {
         "image/png" => |bytes| bytes.starts_with(b"\x89PNG\r\n\x1a\n"),
@@ -98,7 +105,8 @@ fn picture(file: &OutputFile) -> Option<ContentBlock> {
         "image/webp" => |bytes| bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP"),
         _ => return None,
     };
-    is_that(contents).then(|| ContentBlock::image(BASE64_STANDARD.encode(contents), mime))
+    let is_shown = size <= room && is_that(contents);
+    is_shown.then(|| (ContentBlock::image(BASE64_STANDARD.encode(contents), mime), size))
 }
 
 fn link(file: &OutputFile, run: &str) -> Resource {

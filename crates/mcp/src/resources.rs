@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::result::mime_of;
 use crate::runs::Runs;
-use crate::{tools, uri};
+use crate::{room, tools, uri};
 
 /// Those that are always there.
 pub(crate) fn list(runtime: &Runtime) -> Vec<Resource> {
@@ -28,9 +28,9 @@ pub(crate) fn list(runtime: &Runtime) -> Vec<Resource> {
 }
 
 const RUNTIME: &str = "runtime://{language}";
-const RUN_STDOUT: &str = "run://{run}/stdout";
-const RUN_STDERR: &str = "run://{run}/stderr";
-const RUN_FILE: &str = "run://{run}/files/{+path}";
+const RUN_STDOUT: &str = "run://{run}/stdout{?offset,limit}";
+const RUN_STDERR: &str = "run://{run}/stderr{?offset,limit}";
+const RUN_FILE: &str = "run://{run}/files/{+path}{?offset,limit}";
 
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![
@@ -39,7 +39,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
             .with_mime_type("application/json"),
         ResourceTemplate::new(RUN_STDOUT, "stdout")
             .with_title("All standard output of a run")
-            .with_description("For 15 minutes, where the run's result had no room for it")
+            .with_description("For 15 minutes, where the run's result had no room for it. offset and limit in bytes")
             .with_mime_type("text/plain"),
         ResourceTemplate::new(RUN_STDERR, "stderr")
             .with_title("All standard error of a run")
@@ -56,7 +56,8 @@ pub(crate) async fn read(
 ) -> Result<ReadResourceResult, ErrorData> {
     let not_found =
         || ErrorData::resource_not_found(format!("there is no resource `{name}`"), Some(json!({ "uri": name })));
-    let contents = match uri::parse(name).ok_or_else(not_found)? {
+    let (resource, part) = uri::parse(name).ok_or_else(not_found)?;
+    let contents = match resource {
         uri::Resource::Runtime(language) => {
             let language = Language::find(language).ok_or_else(not_found)?;
             let document = tools::runtime_document(runtime, language).await.ok_or_else(not_found)?;
@@ -64,20 +65,36 @@ pub(crate) async fn read(
         }
         uri::Resource::Stdout(run) => {
             let kept = runs.find(run, owner).ok_or_else(not_found)?;
-            ResourceContents::text(String::from_utf8_lossy(&kept.stdout), name)
+            ResourceContents::text(String::from_utf8_lossy(part.of(&kept.stdout)), name)
         }
         uri::Resource::Stderr(run) => {
             let kept = runs.find(run, owner).ok_or_else(not_found)?;
-            ResourceContents::text(String::from_utf8_lossy(&kept.stderr), name)
+            ResourceContents::text(String::from_utf8_lossy(part.of(&kept.stderr)), name)
         }
         uri::Resource::File(run, path) => {
             let kept = runs.find(run, owner).ok_or_else(not_found)?;
             let file = kept.files.iter().find(|file| file.path.as_str() == path).ok_or_else(not_found)?;
             let bytes = file.contents.as_deref().ok_or_else(not_found)?;
-            file_contents(bytes, name, mime_of(&path))
+            file_contents(part.of(bytes), name, mime_of(&path))
         }
     };
+    if size(&contents) > room::RESOURCE {
+        let message = format!(
+            "`{name}` is larger than clients take in one message; read parts of it, such as `{}?offset=0&limit=500000`",
+            name.split('?').next().unwrap_or_default()
+        );
+        return Err(ErrorData::invalid_params(message, Some(json!({ "uri": name }))));
+    }
     Ok(ReadResourceResult::new(vec![contents]))
+}
+
+/// What it takes as JSON.
+fn size(contents: &ResourceContents) -> usize {
+    match contents {
+        ResourceContents::TextResourceContents { text, .. } => room::encoded(text),
+        ResourceContents::BlobResourceContents { blob, .. } => blob.len(),
+        _ => 0,
+    }
 }
 
 fn file_contents(bytes: &[u8], name: &str, mime: &str) -> ResourceContents {

@@ -55,7 +55,8 @@ pub(crate) fn unknown(name: &str) -> String {
 
 /// A refusal as a tool's result: models read results, while clients tend to hide protocol errors.
 pub(crate) fn refused(refusal: &Refusal) -> CallToolResult {
-    let text = format!("Refused: {}. Hint: {}.", refusal.message(), refusal.hint().trim_end_matches(['.', '?']));
+    let end = if refusal.hint().ends_with(['.', '?']) { "" } else { "." };
+    let text = format!("Refused: {}. Hint: {}{end}", refusal.message(), refusal.hint());
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 

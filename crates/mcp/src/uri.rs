@@ -1,4 +1,4 @@
-//! Names of resources: `run://ID/stdout`, `run://ID/files/PATH`, `runtime://LANGUAGE`.
+//! Names of resources: `run://ID/stdout`, `run://ID/files/PATH`, `runtime://LANGUAGE`; of parts of them, `…?offset=BYTES&limit=BYTES`.
 
 use std::borrow::Cow;
 
@@ -47,8 +47,43 @@ pub(crate) fn runtime(language: &str) -> String {
     format!("runtime://{language}")
 }
 
-/// `None` for everything that is none of ours.
-pub(crate) fn parse(uri: &str) -> Option<Resource<'_>> {
+/// A part of what a run left, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    offset: usize,
+    limit: Option<usize>,
+}
+
+impl Part {
+    /// The part of these bytes. Characters are not cut in two: one that lies across the start is in it, one across the end is not.
+    pub(crate) fn of(self, bytes: &[u8]) -> &[u8] {
+        let character = |place: usize| {
+            let mut start = place.min(bytes.len());
+            while start > place.saturating_sub(3) && bytes.get(start).is_some_and(|byte| byte & 0xc0 == 0x80) {
+                start -= 1;
+            }
+            start
+        };
+        let end = self.limit.map_or(bytes.len(), |limit| character(self.offset.saturating_add(limit)));
+        bytes.get(character(self.offset)..end).unwrap_or_default()
+    }
+}
+
+/// What is asked for, and which part of it. `None` for everything that is none of ours.
+pub(crate) fn parse(uri: &str) -> Option<(Resource<'_>, Part)> {
+    let (name, query) = uri.split_once('?').unwrap_or((uri, ""));
+    let mut part = Part::default();
+    for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
+        match parameter.split_once('=')? {
+            ("offset", bytes) => part.offset = bytes.parse().ok()?,
+            ("limit", bytes) => part.limit = Some(bytes.parse().ok()?),
+            _ => return None,
+        }
+    }
+    Some((resource(name)?, part))
+}
+
+fn resource(uri: &str) -> Option<Resource<'_>> {
     if let Some(language) = uri.strip_prefix("runtime://") {
         return Some(Resource::Runtime(language.trim_end_matches('/')));
     }
@@ -72,16 +107,41 @@ mod tests {
         for path in ["plot.png", "a/b/c.txt", "with space?#.csv", "100%.txt", "ü/日本.txt", "a[1]{2}|`^\\"] {
             let uri = run_file("r1", path);
             assert!(uri.is_ascii() && !uri.contains(' '), "{uri}");
-            assert_eq!(parse(&uri), Some(Resource::File("r1", path.into())));
+            assert_eq!(parse(&uri), Some((Resource::File("r1", path.into()), Part::default())));
         }
-        assert_eq!(parse(&run_stream("r1", "stdout")), Some(Resource::Stdout("r1")));
-        assert_eq!(parse(&runtime("python")), Some(Resource::Runtime("python")));
+        assert_eq!(parse(&run_stream("r1", "stdout")), Some((Resource::Stdout("r1"), Part::default())));
+        assert_eq!(parse(&runtime("python")), Some((Resource::Runtime("python"), Part::default())));
+        let part = Part { offset: 5, limit: Some(7) };
+        assert_eq!(parse("run://r1/stderr?offset=5&limit=7"), Some((Resource::Stderr("r1"), part)));
+    }
+
+    #[test]
+    fn parts_fit_together() {
+        let text = "aé日𝄞z".as_bytes();
+        for size in 4..12 {
+            let part = |offset| Part { offset, limit: Some(size) }.of(text);
+            let parts: Vec<&[u8]> = (0..text.len()).step_by(size).map(part).collect();
+            assert!(parts.iter().all(|part| std::str::from_utf8(part).is_ok()), "{size}: {parts:?}");
+            assert_eq!(parts.concat(), text, "{size}");
+        }
+        assert_eq!(Part { offset: 99, limit: None }.of(text), b"");
+        assert_eq!(Part { offset: 1, limit: Some(usize::MAX) }.of(b"abc"), b"bc");
+        // Bytes that are no text are not searched for long.
+        assert_eq!(Part { offset: 6, limit: Some(2) }.of(&[0x80; 10]), [0x80; 2]);
     }
 
     #[test]
     fn other_names_are_not_ours() {
-        for uri in ["", "run://", "run://r1", "run://r1/", "run://r1/files", "file:///etc/passwd", "run://r1/files/%ff"]
-        {
+        for uri in [
+            "",
+            "run://",
+            "run://r1",
+            "run://r1/",
+            "run://r1/files",
+            "file:///etc/passwd",
+            "run://r1/files/%ff",
+            "run://r1/stdout?from=1",
+        ] {
             assert_eq!(parse(uri), None, "{uri}");
         }
     }

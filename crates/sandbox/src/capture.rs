@@ -1,7 +1,6 @@
 //! Keeping the head and the tail of a stream whose length the guest decides.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 
 use crate::Bytes;
 
@@ -64,11 +63,41 @@ impl Capture {
         let dropped = self.dropped + (head_excess + tail_excess) as u64;
 
         let mut text = into_text(self.head);
-        // Writing to a String cannot fail.
-        write!(text, "\n[… {dropped} bytes dropped …]\n").ok();
+        text.push_str(&marker(dropped));
         text.push_str(&String::from_utf8_lossy(tail));
         Captured { text, dropped }
     }
+}
+
+impl Captured {
+    /// Keeps less: as much of the head and of the tail as costs no more than `most`, by what each character costs.
+    pub fn shorten(&mut self, most: usize, cost: impl Fn(char) -> usize) {
+        if self.text.chars().map(&cost).sum::<usize>() <= most {
+            return;
+        }
+        let head: usize = affordable(self.text.chars(), most / 2, &cost);
+        let tail: usize = affordable(self.text.chars().rev(), most / 2, &cost);
+        let removed = self.text.get(head..self.text.len() - tail).unwrap_or_default();
+        // What marks an earlier cut was never the guest's.
+        let earlier = marker(self.dropped);
+        let ours = if removed.contains(&earlier) { earlier.len() } else { 0 };
+        self.dropped += (removed.len() - ours) as u64;
+        self.text.replace_range(head..self.text.len() - tail, &marker(self.dropped));
+    }
+}
+
+fn marker(dropped: u64) -> String {
+    format!("\n[… {dropped} bytes dropped …]\n")
+}
+
+/// The length in bytes of the characters, from the first on, that cost no more than `most`.
+fn affordable(characters: impl Iterator<Item = char>, most: usize, cost: impl Fn(char) -> usize) -> usize {
+    let mut spent = 0;
+    let within = characters.take_while(|character| {
+        spent += cost(*character);
+        spent <= most
+    });
+    within.map(char::len_utf8).sum()
 }
 
 fn into_text(bytes: Vec<u8>) -> String {
@@ -140,5 +169,21 @@ mod tests {
             prop_assert!(whole.dropped + cap + 6 >= length);
             prop_assert_eq!(whole.dropped == 0, length <= cap);
         }
+    }
+
+    #[test]
+    fn less_is_kept_by_what_it_costs() {
+        let cost = |character: char| if character == '!' { 6 } else { character.len_utf8() };
+        let mut kept = Captured { text: "abcdefghijklmnop".to_owned(), dropped: 0 };
+        kept.shorten(16, cost);
+        assert_eq!(kept, Captured { text: "abcdefghijklmnop".to_owned(), dropped: 0 });
+        kept.shorten(6, cost);
+        assert_eq!(kept, Captured { text: "abc\n[… 10 bytes dropped …]\nnop".to_owned(), dropped: 10 });
+        // Twice cut is marked once.
+        kept.shorten(4, cost);
+        assert_eq!(kept, Captured { text: "ab\n[… 12 bytes dropped …]\nop".to_owned(), dropped: 12 });
+        let mut dear = Captured { text: "!!!!é!!!!".to_owned(), dropped: 0 };
+        dear.shorten(26, cost);
+        assert_eq!(dear, Captured { text: "!!\n[… 6 bytes dropped …]\n!!".to_owned(), dropped: 6 });
     }
 }

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode, header};
 use sandbox::Principal;
 
-use super::{OAuth, Tokens};
+use super::{OAuth, Tokens, refuse};
 
 /// Who is let in. With neither tokens nor an issuer, everybody who reaches the address is the local user.
 #[derive(Debug, Default)]
@@ -57,22 +57,21 @@ impl Access {
 
     fn deny(&self, denied: Denied) -> Response {
         let (status, error, message) = match denied {
-            Denied::Unknown => (StatusCode::UNAUTHORIZED, None, "a bearer token is needed\n"),
-            Denied::Invalid => {
-                (StatusCode::UNAUTHORIZED, Some("invalid_token"), "this bearer token is not valid here\n")
-            }
+            Denied::Unknown => (StatusCode::UNAUTHORIZED, None, "a bearer token is needed"),
+            Denied::Invalid => (StatusCode::UNAUTHORIZED, Some("invalid_token"), "this bearer token is not valid here"),
             Denied::Scope => {
-                (StatusCode::FORBIDDEN, Some("insufficient_scope"), "this bearer token is not for running code here\n")
+                (StatusCode::FORBIDDEN, Some("insufficient_scope"), "this bearer token is not for running code here")
             }
             Denied::Unavailable => {
-                let message = "the keys of the authorization server cannot be had; try again later\n";
-                return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "10")], message).into_response();
+                let message = "the keys of the authorization server cannot be had; try again later";
+                return ([(header::RETRY_AFTER, "10")], refuse(StatusCode::SERVICE_UNAVAILABLE, message))
+                    .into_response();
             }
         };
         let mut parameters: Vec<String> = error.map(|error| format!("error=\"{error}\"")).into_iter().collect();
         parameters.extend(self.oauth.iter().flat_map(|oauth| oauth.challenge(denied)));
         let challenge = format!("Bearer {}", parameters.join(", "));
-        (status, [(header::WWW_AUTHENTICATE, challenge.trim_end())], message).into_response()
+        ([(header::WWW_AUTHENTICATE, challenge.trim_end())], refuse(status, message)).into_response()
     }
 }
 

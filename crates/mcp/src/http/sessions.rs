@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use hmac::{Hmac, Mac as _};
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
 use sandbox::Principal;
 use sha2::Sha256;
 
+use super::refuse;
 use crate::hex::hex;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -54,11 +55,16 @@ pub(super) async fn own_sessions(State(seal): State<Arc<Seal>>, mut request: Req
     if let Some(sealed) = request.headers().get(SESSION) {
         let session = sealed.to_str().ok().and_then(|sealed| seal.open(sealed, &caller));
         let Some(session) = session.and_then(|session| HeaderValue::from_str(session).ok()) else {
-            return (StatusCode::NOT_FOUND, "there is no such session\n").into_response();
+            return refuse(StatusCode::NOT_FOUND, "there is no such session");
         };
         request.headers_mut().insert(SESSION, session);
     }
+    let ends = request.method() == Method::DELETE;
     let mut response = next.run(request).await;
+    // Some clients take only this for the end of a session.
+    if ends && response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
     let session = response.headers().get(SESSION).and_then(|session| session.to_str().ok());
     if let Some(Ok(sealed)) = session.map(|session| HeaderValue::from_str(&seal.seal(session, &caller))) {
         response.headers_mut().insert(SESSION, sealed);

@@ -15,9 +15,8 @@ use http::{HeaderMap, Method, StatusCode, header};
 use http_body_util::BodyExt as _;
 use sandbox::Principal;
 use serde::Deserialize;
-use serde_json::json;
 
-use super::MAX_BODY;
+use super::{MAX_BODY, refuse};
 
 /// How long a request's body may take. One that comes slowly on purpose holds nothing but its own connection until then.
 const BODY_TIME: Duration = Duration::from_secs(60);
@@ -132,9 +131,8 @@ impl Excess {
         tracing::warn!(principal = %caller, reason = message, "a request was not taken");
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         let message = format!("{message}; try again in {} s", seconds.max(1));
-        let body = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": message}});
         let headers = [(header::RETRY_AFTER, seconds.max(1).to_string())];
-        (StatusCode::TOO_MANY_REQUESTS, headers, axum::Json(body)).into_response()
+        (headers, refuse(StatusCode::TOO_MANY_REQUESTS, &message)).into_response()
     }
 }
 
@@ -157,10 +155,10 @@ pub(super) async fn throttle(State(throttle): State<Arc<Throttle>>, request: Req
     let body = match tokio::time::timeout(BODY_TIME, reading).await {
         Ok(Ok(body)) => body,
         Ok(Err(_)) => {
-            let message = format!("a request has at most {MAX_BODY} bytes\n");
-            return (StatusCode::PAYLOAD_TOO_LARGE, message).into_response();
+            let message = format!("a request has at most {MAX_BODY} bytes");
+            return refuse(StatusCode::PAYLOAD_TOO_LARGE, &message);
         }
-        Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the request's body did not come in time\n").into_response(),
+        Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT, "the request's body did not come in time"),
     };
     let call = match is_call(&body).then(|| throttle.hold(&caller, Use { calls: 1, bytes: 0 })).transpose() {
         Ok(call) => call,

@@ -77,7 +77,7 @@ pub(super) fn describe() -> Description {
             "Languages that run_code can run here, with versions, engines and limits, and why others are not available."
                 .to_owned(),
         input: arguments::schema_of::<Arguments>(),
-        output: arguments::schema_of::<Answer>(),
+        output: arguments::schema_of_result::<Answer>(),
         annotations: ToolAnnotations::with_title("List languages")
             .read_only(true)
             .destructive(false)

@@ -19,7 +19,7 @@ use super::{Description, RUN_CODE, failed};
 use crate::live::Live;
 use crate::result::RunResult;
 use crate::runs::{Kept, Runs};
-use crate::{arguments, icons, mirror};
+use crate::{arguments, icons, mirror, room};
 
 /// What a caller sends.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -95,7 +95,7 @@ pub(super) fn describe(languages: &[String], defaults: &Limits) -> Description {
         title: "Run code",
         text,
         input: arguments::schema_of::<Arguments>(),
-        output: arguments::schema_of::<RunResult<'static>>(),
+        output: arguments::schema_of_result::<RunResult<'static>>(),
         // It changes nothing outside its sandbox, and reaches nothing either.
         annotations: ToolAnnotations::with_title("Run code")
             .read_only(false)
@@ -167,12 +167,17 @@ impl Run {
             Ok(outcome) => outcome,
             Err(error) => return failed(&error),
         };
-        let has_more = outcome.stdout.dropped > 0 || outcome.stderr.dropped > 0;
+        room::fit(&mut outcome);
+        let has_more = room::is_more_than_text(&outcome);
         let name = (has_more || !outcome.files.is_empty()).then_some(self.name);
-        let mut result = CallToolResult::success(mirror::content(&outcome, name.as_deref()));
-        result.is_error = Some(!outcome.status.is_success());
         // Made of strings and numbers, which always have a JSON form.
-        result.structured_content = serde_json::to_value(RunResult::new(&outcome, name.as_deref())).ok();
+        let structured = serde_json::to_value(RunResult::new(&outcome, name.as_deref())).ok();
+        // Only files are shown by how much room there is.
+        let size = if outcome.files.is_empty() { 0 } else { structured.as_ref().map_or(0, |it| it.to_string().len()) };
+        let room = room::ANSWER.saturating_sub(size);
+        let mut result = CallToolResult::success(mirror::content(&outcome, name.as_deref(), room));
+        result.is_error = Some(!outcome.status.is_success());
+        result.structured_content = structured;
         if let Some(name) = name {
             let (stdout, stderr) = if has_more { self.live.take_recording() } else { Default::default() };
             runs.keep(name, self.owner, Kept { stdout, stderr, files: std::mem::take(&mut outcome.files) });

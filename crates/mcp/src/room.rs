@@ -1,0 +1,104 @@
+//! How large an answer may be. What a guest prints decides how large it would be; a client that gets a message above its limit drops the
+//! connection, and everything else that goes on there.
+//!
+//! Clients of today take 1 MiB in an event over HTTP, and 10 MiB on a line. So an answer has less than the first, counted as JSON writes it,
+//! where a control character takes six bytes. All of the output is in the run's resources, whose reader can ask for parts.
+
+use sandbox::{Captured, LastValue, Outcome, SkipReason, SkippedFile};
+
+/// All of it. Pictures have what the rest leaves.
+pub(crate) const ANSWER: usize = 1_000_000;
+/// Of the standard streams together, in the structured result. One has what the other does not need.
+const STREAMS: usize = 500_000;
+/// Of each stream in the text, which models read.
+pub(crate) const TEXT_STREAM: usize = 48_000;
+/// Of the last value, in the structured result
+const VALUE: usize = 64_000;
+/// and in the text.
+pub(crate) const TEXT_VALUE: usize = 16_000;
+/// Of an error's message.
+const MESSAGE: usize = 8_000;
+/// Of the names of files, which an answer has several times.
+const NAMES: usize = 20_000;
+/// What a client can take of a resource in one piece.
+pub(crate) const RESOURCE: usize = 9 << 20;
+
+/// What a character takes in JSON.
+pub(crate) fn cost(character: char) -> usize {
+    match character {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..=' ' if character != ' ' => 6,
+        _ => character.len_utf8(),
+    }
+}
+
+/// Whether there is more of the streams than text has room for.
+pub(crate) fn is_more_than_text(outcome: &Outcome) -> bool {
+    [&outcome.stdout, &outcome.stderr].iter().any(|stream| stream.dropped > 0 || encoded(&stream.text) > TEXT_STREAM)
+}
+
+/// What a text takes in JSON.
+pub(crate) fn encoded(text: &str) -> usize {
+    text.chars().map(cost).sum()
+}
+
+/// Takes out of an outcome what an answer has no room for.
+pub(crate) fn fit(outcome: &mut Outcome) {
+    let half = STREAMS / 2;
+    let spare = |other: &Captured| half.saturating_sub(encoded(&other.text));
+    let most = [half + spare(&outcome.stderr), half + spare(&outcome.stdout)];
+    for (stream, most) in [&mut outcome.stdout, &mut outcome.stderr].into_iter().zip(most) {
+        stream.shorten(most, cost);
+    }
+    if let Some(LastValue::Json(text) | LastValue::Printed(text)) = &mut outcome.value
+        && encoded(text) > VALUE
+    {
+        // Half a value is no JSON.
+        outcome.value = Some(LastValue::Printed(shortened(text, VALUE)));
+    }
+    if let Some(error) = &mut outcome.error {
+        error.message = shortened(&error.message, MESSAGE);
+    }
+    fit_names(outcome);
+}
+
+/// The head and the tail of a text that is too long.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let mut kept = Captured { text: text.to_owned(), dropped: 0 };
+    kept.shorten(most, cost);
+    kept.text
+}
+
+fn fit_names(outcome: &mut Outcome) {
+    let mut room = NAMES;
+    let mut has_room = |name: &str| {
+        let fits = encoded(name) <= room;
+        room = room.saturating_sub(encoded(name));
+        fits
+    };
+    let listed = outcome.files.iter().take_while(|file| has_room(file.path.as_str())).count();
+    if let Some(first) = outcome.files.get(listed) {
+        let path = shortened(first.path.as_str(), MESSAGE);
+        outcome.skipped_files.insert(0, SkippedFile { path, reason: SkipReason::TooMany });
+    }
+    outcome.files.truncate(listed);
+    let mut room = NAMES;
+    outcome.skipped_files.retain(|file| {
+        let fits = encoded(&file.path) <= room;
+        room = room.saturating_sub(encoded(&file.path));
+        fits
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_cost_what_json_takes() {
+        for character in (0..0x3000).filter_map(char::from_u32) {
+            let written = serde_json::to_string(&character).expect("JSON");
+            assert_eq!(cost(character), written.len() - 2, "{character:?}");
+        }
+    }
+}
