@@ -1,5 +1,5 @@
 //! The MCP server as clients see it: what it says of itself, what it answers, what it does with input that makes no sense, and how it ends.
-//! The protocol's own suites are in `mcp_conformance.rs`.
+//! The protocol's own suites are in `mcp_conformance.rs`, clients that others wrote in `mcp_clients.rs`.
 
 #![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a failed check is a failed test")]
 

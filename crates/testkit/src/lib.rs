@@ -1,6 +1,7 @@
 //! What the tests of the isolation share: four set-ups to run the built binary in ([`arena`]), victims on the host and
 //! the check that they are unharmed ([`stage`]), running `belljar` with a deadline ([`run`]), the attack corpus
-//! ([`attacks`]), and the proof that each layer is guarded by a probe ([`layers`]).
+//! ([`attacks`]), and the proof that each layer is guarded by a probe ([`layers`]). Tests of the protocol start a
+//! [`server`], and clients from npm and PyPI ([`packages`]).
 //!
 //! A check that fails panics: these functions are the bodies of tests.
 
@@ -16,7 +17,9 @@ pub mod arena;
 pub mod attacks;
 pub mod conformance;
 pub mod layers;
+pub mod packages;
 pub mod processes;
 pub mod run;
 pub mod runtimes;
+pub mod server;
 pub mod stage;

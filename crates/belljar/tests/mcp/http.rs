@@ -1,22 +1,19 @@
 //! Over HTTP: who is let in, and who is not.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::arena;
-use testkit::runtimes::CACHE;
+use testkit::conformance::command::Belljar;
+use testkit::server::Server;
+use testkit::{arena, processes, runtimes};
 
 use crate::client::{BELLJAR, modern};
 
 /// A server on a port of its own.
-struct Served {
-    child: Child,
-    address: String,
-}
+struct Served(Server);
 
 /// Status, headers and body.
 struct Response {
@@ -40,21 +37,19 @@ impl Response {
 
 impl Served {
     fn start(arguments: &[&str]) -> Self {
-        let mut command = arena::host_command(BELLJAR);
-        command.args(["serve", "--http", "127.0.0.1:0"]).args(arguments);
-        if let Some(cache) = testkit::runtimes::provisioned(BELLJAR) {
-            command.env(CACHE, cache);
+        let mut home = Belljar::new(BELLJAR);
+        if let Some(cache) = runtimes::provisioned(BELLJAR) {
+            home = home.with_runtimes(cache);
         }
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("belljar starts");
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().expect("piped")).read_line(&mut line).expect("a pipe");
-        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
-        let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned();
-        Self { child, address }
+        Self(Server::start(home, arguments))
+    }
+
+    fn address(&self) -> &str {
+        self.0.address()
     }
 
     fn send(&self, request: &str) -> Response {
-        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        let mut stream = TcpStream::connect(self.address()).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a socket");
         stream.write_all(request.as_bytes()).expect("it reads");
         let mut text = String::new();
@@ -68,7 +63,7 @@ impl Served {
     fn call(&self, code: &str, headers: &str) -> Response {
         let params = modern(json!({"name": "run_code", "arguments": {"language": "javascript", "code": code}}));
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
-        let host = if headers.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
+        let host = if headers.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address()) };
         self.send(&format!(
             "POST /mcp HTTP/1.1\r\n{host}Connection: close\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n\
@@ -78,25 +73,18 @@ impl Served {
     }
 }
 
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
-
 #[test]
 fn local_callers_are_served_and_foreign_pages_are_not() {
     let served = Served::start(&[]);
     let answer = served.call("console.log(6 * 7)", "").message();
     assert_eq!(answer["result"]["structuredContent"]["stdout"], "42\n", "{answer}");
-    let own_page = format!("Origin: http://{}\r\n", served.address);
+    let own_page = format!("Origin: http://{}\r\n", served.address());
     assert_eq!(served.call("1", &own_page).status, 200);
     for headers in ["Origin: http://evil.example\r\n", "Host: evil.example\r\n", "Origin: null\r\n"] {
         assert_eq!(served.call("1", headers).status, 403, "{headers}");
     }
     let health =
-        served.send(&format!("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", served.address));
+        served.send(&format!("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", served.address()));
     assert_eq!((health.status, &*health.body), (200, "ok"));
     assert_eq!(served.call("1", "").status, 200);
 }
@@ -125,7 +113,7 @@ fn tokens_open_the_door_for_their_owners() {
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\n{token}\
              Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: resources/read\r\n\
              Mcp-Name: {uri}\r\nContent-Length: {}\r\n\r\n{body}",
-            served.address,
+            served.address(),
             body.len()
         ));
         assert_eq!(answer.message()["result"]["contents"][0]["text"] == "hers", is_there, "{}", answer.body);
@@ -165,9 +153,8 @@ fn every_run_is_in_the_audit_log() {
 #[test]
 fn a_signal_ends_the_server_within_a_second() {
     let mut served = Served::start(&[]);
-    let pid = i32::try_from(served.child.id()).expect("a pid");
     let started = Instant::now();
-    testkit::processes::terminate(pid);
-    let status = served.child.wait().expect("our own child");
+    processes::terminate(served.0.pid());
+    let status = served.0.wait();
     assert!(status.success() && started.elapsed() < Duration::from_secs(3), "{status} after {:?}", started.elapsed());
 }

@@ -56,18 +56,23 @@ impl Belljar {
 
     /// The command, for tests that need more than its answer.
     pub fn command<Argument: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = Argument>) -> Command {
-        let mut command = arena::host_command(self.program);
+        let mut command = self.client(self.program);
+        command.args(arguments).env(SECRET.0, SECRET.1);
+        if let Some(cache) = self.cache {
+            command.env(CACHE, cache);
+        }
         command
-            .args(arguments)
+    }
+
+    /// Another program, with the same home and search path: the `belljar` that it starts has them too.
+    pub fn client(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = arena::host_command(program);
+        command
             .env_clear()
             .env("PATH", SEARCH_PATH)
             .env("HOME", self.directory())
             .env("TMPDIR", self.directory())
-            .env(SECRET.0, SECRET.1)
             .current_dir(self.directory());
-        if let Some(cache) = self.cache {
-            command.env(CACHE, cache);
-        }
         command
     }
 

