@@ -10,6 +10,12 @@ const { setTimeout: sleep } = require('node:timers/promises');
 // Milliseconds. Much longer than anything takes, on a machine that has other things to do.
 const PATIENCE = 60_000;
 
+// What a guest can make large. JSON takes six bytes for each character of the first; a client takes a message of 10 MiB.
+const FLOODS = [
+  "print('\\x01' * 2_000_000)",
+  "for n in range(8): open(f'{n}.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + bytes(1_900_000))",
+];
+
 const PACKAGES = {
   // Knows nothing newer than 2025-11-25.
   sdk: () => ({
@@ -43,7 +49,7 @@ async function main(name, belljar, url, token) {
     for (const transport of [started(), at(token)]) {
       const client = await open(transport);
       const run = (given, options) => call(client, { name: 'run_code', arguments: given }, options);
-      for (const check of [programsRun, failuresAreResults, filesAreResources, promptsAndCompletionsHelp, cancellingEndsTheRun]) {
+      for (const check of CHECKS) {
         console.error(mode, transport.constructor.name, check.name);
         await check(client, run);
       }
@@ -81,6 +87,14 @@ async function filesAreResources(client, run) {
   const { uri } = content.find(block => block.type === 'resource_link');
   const { contents } = await client.readResource({ uri });
   assert.deepEqual(contents, [{ uri, mimeType: 'text/csv', text: 'x,y\n' }]);
+}
+
+async function floodsDoNoHarm(client, run) {
+  for (const code of FLOODS) {
+    const { isError, structuredContent } = await run({ language: 'python', code });
+    assert.deepEqual([isError, structuredContent.status], [false, 'completed']);
+  }
+  await programsRun(client, run);
 }
 
 async function promptsAndCompletionsHelp(client) {
@@ -125,4 +139,5 @@ async function until(condition) {
   }
 }
 
+const CHECKS = [programsRun, failuresAreResults, filesAreResources, floodsDoNoHarm, promptsAndCompletionsHelp, cancellingEndsTheRun];
 main(...process.argv.slice(2));

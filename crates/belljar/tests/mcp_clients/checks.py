@@ -18,6 +18,13 @@ from mcp_types import PromptReference, ResourceTemplateReference
 # Seconds. Much longer than anything takes, on a machine that has other things to do.
 PATIENCE = 60
 
+# What a guest can make large. JSON takes six bytes for each character of the first; a client takes a message of 1 MiB over HTTP, and one
+# of 10 MiB on a line.
+FLOODS = [
+    "print('\\x01' * 2_000_000)",
+    "for n in range(8): open(f'{n}.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + bytes(1_900_000))",
+]
+
 
 class Mcp(mcp.Client):
     """PyPI's `mcp`, the protocol's own."""
@@ -115,6 +122,13 @@ async def files_are_resources(client):
     assert (contents.text, contents.mime_type) == ("x,y\n", "text/csv"), contents
 
 
+async def floods_do_no_harm(client):
+    for code in FLOODS:
+        result = await client.call("run_code", {"language": "python", "code": code})
+        assert not result.is_error and result.structured_content["status"] == "completed", result
+    await programs_run(client)
+
+
 async def prompts_and_completions_help(client):
     prompt = await client.get_prompt("compute", {"question": "2 ** 100"})
     assert "2 ** 100" in prompt.messages[0].content.text, prompt
@@ -172,6 +186,7 @@ CHECKS = [
     runtimes_are_listed,
     failures_are_results,
     files_are_resources,
+    floods_do_no_harm,
     prompts_and_completions_help,
     cancelling_ends_the_run,
 ]
