@@ -17,10 +17,14 @@ const TOKEN: &str = "0123456789abcdef-ada";
 /// What the inspector asks, and one part of the answer.
 const QUESTIONS: &[(&[&str], &str, &str)] = &[
     // Fails when a client could stumble over a schema.
-    (&["tools/list", "--strict"], "/tools/0/name", "run_code"),
-    (&["tools/call", "--tool-name", "run_code", "--tool-args-json", PROGRAM], "/structuredContent/stdout", "42\n"),
-    (&["resources/list"], "/resources/0/uri", "runtime://python"),
-    (&["prompts/list"], "/prompts/0/name", "compute"),
+    (&["tools/list", "--strict"], "/result/tools/0/name", "run_code"),
+    (
+        &["tools/call", "--tool-name", "run_code", "--tool-args-json", PROGRAM],
+        "/result/structuredContent/stdout",
+        "42\n",
+    ),
+    (&["resources/list"], "/result/resources/0/uri", "runtime://python"),
+    (&["prompts/list"], "/result/prompts/0/name", "compute"),
 ];
 const PROGRAM: &str = r#"{"language": "python", "code": "print(6 * 7)"}"#;
 
@@ -65,7 +69,7 @@ fn inspect(home: &Belljar, target: &[&str]) {
             let answer = command::answer(inspector, b"");
             assert_eq!(answer.code, Some(0), "{era}: {question:?}: {answer:?}");
             let said: Value = serde_json::from_str(answer.text()).unwrap_or_else(|error| panic!("{error}: {answer:?}"));
-            assert_eq!(said["result"].pointer(place), Some(&(*expected).into()), "{era}: {question:?}: {answer:?}");
+            assert_eq!(said.pointer(place), Some(&(*expected).into()), "{era}: {question:?}: {answer:?}");
         }
     }
 }
