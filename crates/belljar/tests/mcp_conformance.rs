@@ -4,13 +4,13 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a failed check is a failed test")]
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::Mutex;
 
 use testkit::arena;
 use testkit::conformance::command::Belljar;
+use testkit::mcp_http::Served;
 use testkit::runtimes;
 
 const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
@@ -110,7 +110,8 @@ impl Suite {
     fn passes(&self, server: &Server, arguments: &[&str], at_least: usize) {
         let mut conformance = arena::host_command(self.modules.join(node_package()).join("bin/node"));
         conformance.arg(self.modules.join("@modelcontextprotocol/conformance/dist/index.js"));
-        conformance.args(["server", "--url", &server.url]).args(arguments).stdin(Stdio::null());
+        let url = format!("http://{}/mcp", server.served.address());
+        conformance.args(["server", "--url", &url]).args(arguments).stdin(Stdio::null());
         let output = conformance.output().expect("Node starts");
         let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
         assert!(output.status.success(), "{arguments:?}: {}\n{said}", output.status);
@@ -138,38 +139,16 @@ fn node_package() -> &'static str {
     }
 }
 
-/// `belljar serve`, until dropped.
+/// `belljar serve` in a home of its own, until dropped.
 struct Server {
-    child: Child,
-    url: String,
+    served: Served,
     _home: Belljar,
 }
 
 impl Server {
     fn start(arguments: &[&str]) -> Self {
         let home = Belljar::new(BELLJAR);
-        let mut command = home.command(["serve", "--http", "127.0.0.1:0"].iter().chain(arguments));
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("belljar starts");
-        let mut said = BufReader::new(child.stderr.take().expect("piped above"));
-        let mut line = String::new();
-        let url = loop {
-            line.clear();
-            let length = said.read_line(&mut line).expect("a pipe");
-            assert!(length > 0, "the server is gone: {:?}", child.wait());
-            if let Some(url) = line.trim_end().strip_prefix("belljar: serving at ") {
-                break url.to_owned();
-            }
-        };
-        // Else it could not say anything more.
-        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-        Self { child, url, _home: home }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
+        let command = home.command(["serve", "--http", "127.0.0.1:0"].iter().chain(arguments));
+        Self { served: Served::start(command).expect("belljar serves"), _home: home }
     }
 }

@@ -1,6 +1,7 @@
 //! What the tests of the isolation share: four set-ups to run the built binary in ([`arena`]), victims on the host and
 //! the check that they are unharmed ([`stage`]), running `belljar` with a deadline ([`run`]), the attack corpus
-//! ([`attacks`]), and the proof that each layer is guarded by a probe ([`layers`]).
+//! ([`attacks`]), the proof that each layer is guarded by a probe ([`layers`]), and a client of the MCP server
+//! ([`mcp_http`]).
 //!
 //! A check that fails panics: these functions are the bodies of tests.
 
@@ -16,6 +17,7 @@ pub mod arena;
 pub mod attacks;
 pub mod conformance;
 pub mod layers;
+pub mod mcp_http;
 pub mod processes;
 pub mod run;
 pub mod runtimes;
