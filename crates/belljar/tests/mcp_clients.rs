@@ -1,7 +1,7 @@
 //! The MCP server as programs that others wrote see it: the protocol's own clients for Python and JavaScript, FastMCP, and the inspector,
 //! over standard streams and HTTP, in both eras. All of them hold results against the tools' schemas.
 
-#![expect(clippy::panic, reason = "a failed check is a failed test")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a failed check is a failed test")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::Value;
 use testkit::conformance::command::{self, Belljar};
 use testkit::packages::{Npm, Pypi};
-use testkit::server::Server;
+use testkit::server::Served;
 
 const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
 const TOKEN: &str = "0123456789abcdef-ada";
@@ -35,8 +35,9 @@ fn inspector_over_standard_streams() {
 
 #[test]
 fn inspector_over_http() {
-    let server = Server::start(Belljar::new(BELLJAR), &[]);
-    inspect(server.home(), &[server.url()]);
+    let home = Belljar::new(BELLJAR);
+    let server = serve(&home, &[]);
+    inspect(&home, &[&server.url()]);
 }
 
 #[test]
@@ -93,12 +94,17 @@ fn javascript(client: &str) {
 fn passes(script: &str, client: &str, interpreter: impl FnOnce(&Belljar) -> Command) {
     let home = Belljar::new(BELLJAR);
     home.write("tokens", format!("ada {TOKEN}\n"));
-    let server = Server::start(home, &["--tokens", "tokens"]);
-    let mut checks = interpreter(server.home());
+    let server = serve(&home, &["--tokens", "tokens"]);
+    let mut checks = interpreter(&home);
     checks.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp_clients").join(script));
-    checks.args([client, BELLJAR, server.url(), TOKEN]);
+    checks.args([client, BELLJAR, &server.url(), TOKEN]);
     let answer = command::answer(checks, b"");
     assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+}
+
+fn serve(home: &Belljar, arguments: &[&str]) -> Served {
+    let command = ["serve", "--http", "127.0.0.1:0"].iter().chain(arguments);
+    Served::start(home.command(command)).expect("belljar serves")
 }
 
 fn npm() -> Option<Npm> {

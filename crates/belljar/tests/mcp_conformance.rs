@@ -7,9 +7,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use testkit::arena;
-use testkit::conformance::command::Belljar;
 use testkit::packages::Npm;
-use testkit::server::Server;
+use testkit::server::Served;
 
 const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
 
@@ -41,31 +40,37 @@ const WITHOUT_FIXTURES: &[(&str, &str)] = &[
 #[test]
 fn older_suite_passes() {
     let Some(suite) = Suite::install(OLDER) else { return };
-    let server = Server::start(Belljar::new(BELLJAR), &["--conformance-fixtures"]);
+    let server = serve(&["--conformance-fixtures"]);
     suite.passes(&server, &["--suite", "all"], 46);
 }
 
 #[test]
 fn requirements_of_2025_11_25_are_met() {
     let Some(suite) = Suite::install(NEWER) else { return };
-    let server = Server::start(Belljar::new(BELLJAR), &["--conformance-fixtures"]);
+    let server = serve(&["--conformance-fixtures"]);
     suite.passes(&server, &["--requirements", "2025-11-25"], 83);
 }
 
 #[test]
 fn requirements_of_2026_07_28_are_met() {
     let Some(suite) = Suite::install(NEWER) else { return };
-    let server = Server::start(Belljar::new(BELLJAR), &["--conformance-fixtures"]);
+    let server = serve(&["--conformance-fixtures"]);
     suite.passes(&server, &["--requirements", "2026-07-28"], 197);
 }
 
 #[test]
 fn what_needs_no_fixtures_passes_without_them() {
     let Some(suite) = Suite::install(NEWER) else { return };
-    let server = Server::start(Belljar::new(BELLJAR), &[]);
+    let server = serve(&[]);
     for (scenario, revision) in WITHOUT_FIXTURES {
         suite.passes(&server, &["--scenario", scenario, "--spec-version", revision], 1);
     }
+}
+
+fn serve(arguments: &[&str]) -> Served {
+    let mut command = arena::host_command(BELLJAR);
+    command.args(["serve", "--http", "127.0.0.1:0"]).args(arguments);
+    Served::start(command).expect("belljar serves")
 }
 
 /// A suite, as npm has it.
@@ -80,10 +85,10 @@ impl Suite {
     }
 
     /// Runs it. It must find nothing wrong, and look at no less than this many things.
-    fn passes(&self, server: &Server, arguments: &[&str], at_least: usize) {
+    fn passes(&self, server: &Served, arguments: &[&str], at_least: usize) {
         let mut conformance = arena::host_command(self.0.node());
         conformance.arg(self.0.modules().join("@modelcontextprotocol/conformance/dist/index.js"));
-        conformance.args(["server", "--url", server.url()]).args(arguments).stdin(Stdio::null());
+        conformance.args(["server", "--url", &server.url()]).args(arguments).stdin(Stdio::null());
         let output = conformance.output().expect("Node starts");
         let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
         assert!(output.status.success(), "{arguments:?}: {}\n{said}", output.status);

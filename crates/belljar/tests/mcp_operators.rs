@@ -18,7 +18,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use testkit::arena;
-use testkit::mcp_http::{Endpoint, Exchange, Served};
+use testkit::mcp_http::{Endpoint, Exchange};
+use testkit::server::Served;
 
 const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
 

@@ -1,15 +1,16 @@
 //! `bench mcp`: what a client of the server sees, over standard input and output and over HTTP.
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Args;
 use serde_json::{Value, json};
+use testkit::mcp_http::Endpoint;
+use testkit::server::Served;
 
 use crate::statistics::Timings;
 
@@ -78,11 +79,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     report.line(&format!("{AT_A_TIME} loops of 0.5 s of CPU, s"), client.side_by_side(spin)?, LOOPS_BUDGET_S)?;
     client.end()?;
 
-    let mut http = Http::start(&options.cache)?;
+    let served = Served::start(serve(&options.cache, &["--http", "127.0.0.1:0"])?)?;
+    let client = Endpoint::new(served.address()).modern();
+    let arguments = json!({"language": "python", "code": "print(1+1)"});
     let mut timings = Timings::default();
     for round in 0..options.rounds + 50 {
         let started = Instant::now();
-        http.run("print(1+1)")?.printed("2\n")?;
+        Answer(client.call("run_code", &arguments)?).printed("2\n")?;
         if round >= 50 {
             timings.push(started.elapsed());
         }
@@ -246,94 +249,5 @@ impl Client {
         let status = self.child.wait()?;
         anyhow::ensure!(status.success(), "the server ended with {status}");
         Ok(())
-    }
-}
-
-/// A client of the newer era over HTTP, on one connection.
-struct Http {
-    child: Child,
-    stream: BufReader<TcpStream>,
-    address: String,
-}
-
-impl Drop for Http {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
-
-impl Http {
-    fn start(cache: &Path) -> anyhow::Result<Self> {
-        let mut child = serve(cache, &["--http", "127.0.0.1:0"])?.stderr(Stdio::piped()).spawn()?;
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().context("piped")?).read_line(&mut line)?;
-        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
-        let address = address.with_context(|| format!("no address in {line:?}"))?.to_owned();
-        let stream = TcpStream::connect(&address)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
-        Ok(Self { child, stream: BufReader::new(stream), address })
-    }
-
-    fn run(&mut self, code: &str) -> anyhow::Result<Answer> {
-        let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-            "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
-        });
-        let params = json!({"name": "run_code", "arguments": {"language": "python", "code": code}, "_meta": meta});
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
-        let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
-             MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: run_code\r\nContent-Length: {}\r\n\r\n",
-            self.address,
-            body.len()
-        );
-        self.stream.get_mut().write_all(format!("{head}{body}").as_bytes())?;
-        let text = self.response()?;
-        let data = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("data:"))
-            .map(str::trim)
-            .find(|data| data.starts_with('{'));
-        Ok(Answer(serde_json::from_str(data.unwrap_or(&text)).with_context(|| text.clone())?))
-    }
-
-    /// The body of a response.
-    fn response(&mut self) -> anyhow::Result<String> {
-        let (mut length, mut chunked) = (None, false);
-        loop {
-            let mut line = String::new();
-            self.stream.read_line(&mut line)?;
-            let line = line.trim_end().to_ascii_lowercase();
-            if line.is_empty() {
-                break;
-            }
-            if let Some(value) = line.strip_prefix("content-length:") {
-                length = Some(value.trim().parse()?);
-            }
-            chunked |= line.starts_with("transfer-encoding:") && line.ends_with("chunked");
-        }
-        if !chunked {
-            return self.bytes(length.context("a response without a length")?);
-        }
-        let mut text = String::new();
-        loop {
-            let mut size = String::new();
-            self.stream.read_line(&mut size)?;
-            let size = usize::from_str_radix(size.trim(), 16)?;
-            text += &self.bytes(size)?;
-            self.bytes(2)?;
-            if size == 0 {
-                return Ok(text);
-            }
-        }
-    }
-
-    fn bytes(&mut self, length: usize) -> anyhow::Result<String> {
-        let mut bytes = vec![0; length];
-        self.stream.read_exact(&mut bytes)?;
-        Ok(String::from_utf8(bytes)?)
     }
 }

@@ -1,12 +1,9 @@
-//! MCP over HTTP as clients speak it, in both eras of the protocol, and a server to speak it to.
+//! MCP over HTTP as clients speak it, in both eras of the protocol.
 //!
 //! Failures are returned, because the benchmark is a caller too.
 
 use std::io::{self, BufRead as _, BufReader, Read as _};
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -22,71 +19,6 @@ pub const MODERN: &str = "2026-07-28";
 /// How long a server may be silent: longer than any run of a test takes on a machine that has other things to do. Servers
 /// give signs of life every 15 seconds.
 const PATIENCE: Duration = Duration::from_mins(1);
-
-/// A server on a port of its own. It ends with this value.
-#[derive(Debug)]
-pub struct Served {
-    child: Child,
-    address: String,
-    said: Arc<Mutex<String>>,
-}
-
-impl Served {
-    /// Starts `command`, which is a `belljar serve --http 127.0.0.1:0`, and waits until it listens.
-    pub fn start(mut command: Command) -> io::Result<Self> {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-        let mut stderr = BufReader::new(child.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?);
-        let mut before = String::new();
-        let address = loop {
-            let mut line = String::new();
-            if stderr.read_line(&mut line)? == 0 {
-                return Err(io::Error::other(format!("the server does not serve: {}: {before}", child.wait()?)));
-            }
-            if let Some((_, address)) = line.split_once("http://") {
-                break address.split('/').next().unwrap_or_default().to_owned();
-            }
-            before += &line;
-        };
-        let said = Arc::new(Mutex::new(String::new()));
-        let ears = Arc::clone(&said);
-        // Read on, or it could not say anything more.
-        thread::spawn(move || {
-            for line in stderr.lines().map_while(Result::ok) {
-                let mut said = ears.lock().unwrap_or_else(PoisonError::into_inner);
-                said.push_str(&line);
-                said.push('\n');
-            }
-        });
-        Ok(Self { child, address, said })
-    }
-
-    /// Host and port.
-    pub fn address(&self) -> &str {
-        &self.address
-    }
-
-    /// The server's process.
-    pub fn pid(&self) -> i32 {
-        i32::try_from(self.child.id()).expect("pids are below 2^22")
-    }
-
-    /// What it has written to standard error since it listens.
-    pub fn said(&self) -> String {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Waits for it to end by itself.
-    pub fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.child.wait()
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
 
 /// A server, and what is sent with every request to it.
 #[derive(Debug, Clone)]

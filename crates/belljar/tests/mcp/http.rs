@@ -1,92 +1,49 @@
 //! Over HTTP: who is let in, and who is not.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::conformance::command::Belljar;
-use testkit::server::Server;
-use testkit::{arena, processes, runtimes};
+use testkit::arena;
+use testkit::mcp_http::{Endpoint, Exchange};
+use testkit::runtimes::CACHE;
+use testkit::server::Served;
 
-use crate::client::{BELLJAR, modern};
+use crate::client::BELLJAR;
 
-/// A server on a port of its own.
-struct Served(Server);
-
-/// Status, headers and body.
-struct Response {
-    status: u16,
-    head: String,
-    body: String,
+fn serve(arguments: &[&str]) -> Served {
+    let mut command = arena::host_command(BELLJAR);
+    command.args(["serve", "--http", "127.0.0.1:0"]).args(arguments);
+    if let Some(cache) = testkit::runtimes::provisioned(BELLJAR) {
+        command.env(CACHE, cache);
+    }
+    Served::start(command).expect("belljar serves")
 }
 
-impl Response {
-    /// The message in it, bare or as an event.
-    fn message(&self) -> Value {
-        let data = self
-            .body
-            .lines()
-            .filter_map(|line| line.strip_prefix("data:"))
-            .map(str::trim)
-            .find(|data| data.starts_with('{'));
-        serde_json::from_str(data.unwrap_or(&self.body)).unwrap_or_else(|error| panic!("{error}: {}", self.body))
-    }
+/// A call of the newer era.
+fn call(endpoint: &Endpoint, code: &str) -> Exchange {
+    let arguments = json!({"language": "javascript", "code": code});
+    endpoint.modern().send("tools/call", json!({"name": "run_code", "arguments": arguments})).expect("it answers")
 }
 
-impl Served {
-    fn start(arguments: &[&str]) -> Self {
-        let mut home = Belljar::new(BELLJAR);
-        if let Some(cache) = runtimes::provisioned(BELLJAR) {
-            home = home.with_runtimes(cache);
-        }
-        Self(Server::start(home, arguments))
-    }
-
-    fn address(&self) -> &str {
-        self.0.address()
-    }
-
-    fn send(&self, request: &str) -> Response {
-        let mut stream = TcpStream::connect(self.address()).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a socket");
-        stream.write_all(request.as_bytes()).expect("it reads");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("it answers, and closes");
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no response: {text:?}"));
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        Response { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
-    }
-
-    /// A call of the newer era, with these headers beside the usual ones.
-    fn call(&self, code: &str, headers: &str) -> Response {
-        let params = modern(json!({"name": "run_code", "arguments": {"language": "javascript", "code": code}}));
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
-        let host = if headers.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address()) };
-        self.send(&format!(
-            "POST /mcp HTTP/1.1\r\n{host}Connection: close\r\nContent-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n\
-             Mcp-Name: run_code\r\n{headers}Content-Length: {}\r\n\r\n{body}",
-            body.len()
-        ))
-    }
+#[track_caller]
+fn answer(mut exchange: Exchange) -> Value {
+    exchange.answer().expect("it goes on to answer").unwrap_or_else(|| panic!("no answer in {exchange:?}"))
 }
 
 #[test]
 fn local_callers_are_served_and_foreign_pages_are_not() {
-    let served = Served::start(&[]);
-    let answer = served.call("console.log(6 * 7)", "").message();
-    assert_eq!(answer["result"]["structuredContent"]["stdout"], "42\n", "{answer}");
-    let own_page = format!("Origin: http://{}\r\n", served.address());
-    assert_eq!(served.call("1", &own_page).status, 200);
-    for headers in ["Origin: http://evil.example\r\n", "Host: evil.example\r\n", "Origin: null\r\n"] {
-        assert_eq!(served.call("1", headers).status, 403, "{headers}");
+    let served = serve(&[]);
+    let endpoint = Endpoint::new(served.address());
+    let answered = answer(call(&endpoint, "console.log(6 * 7)"));
+    assert_eq!(answered["result"]["structuredContent"]["stdout"], "42\n", "{answered}");
+    let own_page = endpoint.clone().with_header("Origin", &format!("http://{}", served.address()));
+    assert_eq!(call(&own_page, "1").status(), 200);
+    for (name, value) in [("Origin", "http://evil.example"), ("Host", "evil.example"), ("Origin", "null")] {
+        assert_eq!(call(&endpoint.clone().with_header(name, value), "1").status(), 403, "{name}: {value}");
     }
-    let health =
-        served.send(&format!("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", served.address()));
-    assert_eq!((health.status, &*health.body), (200, "ok"));
-    assert_eq!(served.call("1", "").status, 200);
+    assert_eq!(endpoint.get("/healthz").expect("it answers"), (200, "ok".to_owned()));
+    assert_eq!(call(&endpoint, "1").status(), 200);
 }
 
 #[test]
@@ -94,29 +51,23 @@ fn tokens_open_the_door_for_their_owners() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let file = folder.path().join("tokens");
     fs::write(&file, "ada 0123456789abcdef-ada\ngrace 0123456789abcdef-grace\n").expect("write");
-    let served = Served::start(&["--tokens", file.to_str().expect("text")]);
-    for headers in ["", "Authorization: Bearer wrong\r\n", "Authorization: Basic 0123456789abcdef-ada\r\n"] {
-        let refused = served.call("1", headers);
-        assert_eq!(refused.status, 401, "{headers}");
-        assert!(refused.head.contains("www-authenticate: bearer"), "{}", refused.head);
+    let served = serve(&["--tokens", file.to_str().expect("text")]);
+    let nobody = Endpoint::new(served.address());
+    let basic = nobody.clone().with_header("Authorization", "Basic 0123456789abcdef-ada");
+    for stranger in [nobody.clone(), nobody.clone().with_token("wrong"), basic] {
+        let refused = call(&stranger, "1");
+        assert_eq!(refused.status(), 401, "{stranger:?}");
+        let challenge = refused.header("WWW-Authenticate").unwrap_or_default();
+        assert!(challenge.starts_with("Bearer"), "{challenge}");
     }
-    let ada = "Authorization: Bearer 0123456789abcdef-ada\r\n";
-    let grace = "Authorization: Bearer 0123456789abcdef-grace\r\n";
-    let answer = served.call("require('fs').writeFileSync('a.txt', 'hers')", ada).message();
-    let uri = answer["result"]["structuredContent"]["files"][0]["uri"].as_str().expect("a file").to_owned();
+    let ada = nobody.clone().with_token("0123456789abcdef-ada");
+    let grace = nobody.with_token("0123456789abcdef-grace");
+    let written = answer(call(&ada, "require('fs').writeFileSync('a.txt', 'hers')"));
+    let uri = written["result"]["structuredContent"]["files"][0]["uri"].as_str().expect("a file");
     // What a run left is its owner's.
-    for (token, is_there) in [(ada, true), (grace, false)] {
-        let body =
-            json!({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": modern(json!({"uri": uri}))})
-                .to_string();
-        let answer = served.send(&format!(
-            "POST /mcp HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\n{token}\
-             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: resources/read\r\n\
-             Mcp-Name: {uri}\r\nContent-Length: {}\r\n\r\n{body}",
-            served.address(),
-            body.len()
-        ));
-        assert_eq!(answer.message()["result"]["contents"][0]["text"] == "hers", is_there, "{}", answer.body);
+    for (caller, is_there) in [(ada, true), (grace, false)] {
+        let read = caller.modern().request("resources/read", json!({"uri": uri})).expect("it answers");
+        assert_eq!(read["result"]["contents"][0]["text"] == "hers", is_there, "{read}");
     }
 }
 
@@ -132,9 +83,10 @@ fn an_open_door_to_the_network_is_refused() {
 fn every_run_is_in_the_audit_log() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let log = folder.path().join("audit.jsonl");
-    let served = Served::start(&["--audit", log.to_str().expect("text")]);
-    served.call("console.log('secret-output')", "");
-    served.call("process.exit(3)", "");
+    let served = serve(&["--audit", log.to_str().expect("text")]);
+    let endpoint = Endpoint::new(served.address());
+    answer(call(&endpoint, "console.log('secret-output')"));
+    answer(call(&endpoint, "process.exit(3)"));
     drop(served);
     let text = fs::read_to_string(&log).expect("a log");
     let entries: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -152,9 +104,31 @@ fn every_run_is_in_the_audit_log() {
 
 #[test]
 fn a_signal_ends_the_server_within_a_second() {
-    let mut served = Served::start(&[]);
+    let mut served = serve(&[]);
     let started = Instant::now();
-    processes::terminate(served.0.pid());
-    let status = served.0.wait();
+    testkit::processes::terminate(served.pid());
+    let status = served.wait().expect("our own child");
     assert!(status.success() && started.elapsed() < Duration::from_secs(3), "{status} after {:?}", started.elapsed());
+}
+
+/// Both eras: output while it comes, and what ends a run early.
+#[test]
+fn a_cancelled_request_ends_its_run() {
+    let served = serve(&[]);
+    let endpoint = Endpoint::new(served.address());
+    for (era, client) in [("newer", endpoint.modern()), ("older", endpoint.legacy().expect("a session"))] {
+        let marker = format!("cancel-{era}-{}", served.pid());
+        let code = format!("echo up; sleep 1000 & exec -a {marker} sleep 1000");
+        let arguments = json!({"language": "bash", "code": code, "timeout_ms": 200_000});
+        let params = json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": era}});
+        let mut exchange = client.send("tools/call", params).expect("it answers");
+        let told = exchange.next_message().expect("a message").unwrap_or_else(|| panic!("{era}: nothing is told"));
+        let told = &told["params"];
+        assert_eq!((&told["progressToken"], &told["message"]), (&era.into(), &"up\n".into()));
+        assert!(!testkit::processes::marked(&marker).is_empty(), "{era}: the run is not there");
+        assert_eq!(client.cancel(exchange).expect("it goes on"), None, "{era}: an answer after all");
+        testkit::processes::assert_gone(&marker, Duration::from_secs(2));
+        let answered = client.call("run_code", &json!({"language": "bash", "code": "echo still here"}));
+        assert_eq!(answered.expect("it answers")["result"]["structuredContent"]["stdout"], "still here\n", "{era}");
+    }
 }

@@ -16,7 +16,7 @@ fn arguments_that_make_no_sense_are_named() {
     let mut client = Client::initialized();
     for (arguments, expected) in [
         (json!({}), "Refused: `code` is missing."),
-        (json!({"cod": "1"}), "Refused: `cod` is not an argument of this tool. Hint: did you mean `code`."),
+        (json!({"cod": "1"}), "Refused: `cod` is not an argument of this tool. Hint: did you mean `code`?"),
         (json!({"code": 1}), "Refused: `code` cannot be used: invalid type: integer `1`, expected a string."),
         (
             json!({"code": "1", "timeout_ms": "soon"}),

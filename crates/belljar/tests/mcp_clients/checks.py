@@ -107,7 +107,7 @@ async def failures_are_results(client):
     for given, words in [
         ({"language": "python", "code": "1 / 0"}, "ZeroDivisionError: division by zero"),
         ({"language": "bash", "code": "kill -SEGV $$"}, "[crashed with SIGSEGV]"),
-        ({"language": "bash", "code": "sleep 9", "timeout_ms": 100}, "[timed out after 0.1 s]"),
+        ({"language": "bash", "code": "sleep 9", "timeout_ms": 100}, "[timed out after "),
         ({"cod": "1"}, "did you mean `code`"),
         ({"language": "klingon", "code": "1"}, "`klingon` is not a language belljar knows"),
     ]:

@@ -6,8 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::mcp_http::{Endpoint, Served};
+use testkit::mcp_http::Endpoint;
 use testkit::processes;
+use testkit::server::Served;
 
 use crate::{folder, serve, stdout};
 

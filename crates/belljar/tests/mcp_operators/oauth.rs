@@ -6,7 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value, json};
-use testkit::mcp_http::{Endpoint, Served};
+use testkit::mcp_http::Endpoint;
+use testkit::server::Served;
 
 use crate::neighbour::Neighbour;
 use crate::{call, folder, serve, stdout};

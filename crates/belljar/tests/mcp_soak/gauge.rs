@@ -1,0 +1,158 @@
+//! How large a server is, with everything below it.
+
+use std::fmt;
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use testkit::processes::{self, Process};
+
+use crate::site::Site;
+
+/// How much larger the server may be in the last third than in the middle one. What it keeps of floods comes and goes in pieces of 8 MiB,
+/// which the allocator does not always give back at once.
+const GROWTH_PERCENT: u64 = 15;
+const GROWTH_BYTES: u64 = 16 << 20;
+/// Connections that are kept for the next request come and go, and so do threads that wait for files.
+const GROWTH_COUNT: u64 = 12;
+
+/// How long runs whose callers are gone may go on, at most: their own limit, and time to end on a busy machine.
+const AFTERMATH: Duration = Duration::from_secs(8);
+
+#[derive(Debug)]
+pub(crate) struct Gauge {
+    server: i32,
+    /// Processes of a server that nobody calls.
+    at_rest: usize,
+    samples: Vec<Sample>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sample {
+    memory: u64,
+    /// Of the server's own.
+    own_memory: u64,
+    descriptors: u64,
+    threads: u64,
+}
+
+impl Gauge {
+    /// Of a server that has done something of each kind, and is at rest.
+    pub(crate) fn new(server: i32) -> Self {
+        let mut gauge = Self { server, at_rest: 0, samples: Vec::new() };
+        // What is on its way out goes first.
+        thread::sleep(Duration::from_millis(300));
+        gauge.at_rest = gauge.processes().len();
+        gauge
+    }
+
+    /// Waits for runs to end whose callers are gone, and fails if they do not.
+    pub(crate) fn measure(&mut self, site: &Site) {
+        let end = Instant::now() + AFTERMATH;
+        let mut all = self.processes();
+        while all.len() > self.at_rest || !processes::marked(site.marker()).is_empty() {
+            assert!(Instant::now() < end, "{} processes at rest before, and now {all:#?}", self.at_rest);
+            thread::sleep(Duration::from_millis(20));
+            all = self.processes();
+        }
+        let own = Sample::of(self.server);
+        let sample = all.iter().map(|process| Sample::of(process.pid)).fold(Sample::default(), |sum, one| Sample {
+            memory: sum.memory + one.memory,
+            own_memory: own.memory,
+            descriptors: sum.descriptors + one.descriptors,
+            threads: sum.threads + one.threads,
+        });
+        self.samples.push(sample);
+    }
+
+    /// The server and everything below it.
+    pub(crate) fn processes(&self) -> Vec<Process> {
+        let all = processes::all();
+        let mut found: Vec<Process> = all.iter().filter(|process| process.pid == self.server).cloned().collect();
+        let mut next = 0;
+        while let Some(parent) = found.get(next).map(|process| process.pid) {
+            found.extend(all.iter().filter(|process| process.parent == parent).cloned());
+            next += 1;
+        }
+        found
+    }
+
+    /// Fails if the last third of the time was not like the one before. In the first, caches fill.
+    pub(crate) fn assert_flat(&self) {
+        let third = self.samples.len() / 3;
+        assert!(third > 0, "too few measurements: {self}");
+        let before = &self.samples[third..self.samples.len() - third];
+        let after = &self.samples[self.samples.len() - third..];
+        let grows = |value: fn(&Sample) -> u64, more: u64| {
+            let [before, after] = [before, after].map(|samples| median(samples, value));
+            after > before + before * GROWTH_PERCENT / 100 + more
+        };
+        assert!(!grows(|sample| sample.memory, GROWTH_BYTES), "its memory grows: {self}");
+        assert!(!grows(|sample| sample.own_memory, GROWTH_BYTES), "its own memory grows: {self}");
+        assert!(!grows(|sample| sample.descriptors, GROWTH_COUNT), "its descriptors grow: {self}");
+        assert!(!grows(|sample| sample.threads, GROWTH_COUNT), "its threads grow: {self}");
+    }
+
+    /// Fails if something still computes: a run in WebAssembly is a thread, which nobody sees among the processes.
+    pub(crate) fn assert_idle(&self) {
+        const WATCHED: Duration = Duration::from_secs(1);
+        let used = || self.processes().iter().map(|process| cpu(process.pid)).sum::<u64>();
+        let before = used();
+        thread::sleep(WATCHED);
+        // In hundredths of a second.
+        let used = used().saturating_sub(before);
+        assert!(used < 20, "nobody calls, and {used} % of a core are used");
+    }
+}
+
+impl Sample {
+    /// Zero for what has just gone or may not be looked at.
+    fn of(pid: i32) -> Self {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let field = |name: &str| -> u64 {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+            line.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0)
+        };
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+        let memory = field("VmRSS:") * 1024;
+        Self { memory, own_memory: memory, descriptors: descriptors as u64, threads: field("Threads:") }
+    }
+}
+
+fn median(samples: &[Sample], value: fn(&Sample) -> u64) -> u64 {
+    let mut values: Vec<u64> = samples.iter().map(value).collect();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or(0)
+}
+
+/// User and system time, in ticks.
+fn cpu(pid: i32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name before it may hold anything.
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    after_name.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
+impl fmt::Display for Gauge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let third = self.samples.len() / 3;
+        write!(f, "{} processes at rest, {} measurements; medians of each third:", self.at_rest, self.samples.len())?;
+        for samples in [
+            &self.samples[..third],
+            &self.samples[third..self.samples.len() - third],
+            &self.samples[self.samples.len() - third..],
+        ] {
+            let mib = |value| median(samples, value) >> 20;
+            let count = |value| median(samples, value);
+            write!(
+                f,
+                "\n  {} MiB (the server itself {}), {} descriptors, {} threads",
+                mib(|sample| sample.memory),
+                mib(|sample| sample.own_memory),
+                count(|sample| sample.descriptors),
+                count(|sample| sample.threads)
+            )?;
+        }
+        Ok(())
+    }
+}
