@@ -1,15 +1,25 @@
 //! How large an answer may be. What a guest prints decides how large it would be; a client that gets a message above its limit drops the
 //! connection, and everything else that goes on there.
 //!
-//! Clients of today take 1 MiB in an event over HTTP, and 10 MiB on a line. So an answer has less than the first, counted as JSON writes it,
+//! Clients of today take 1 MiB in an event over HTTP, and 10 MiB on a line. An answer has less than that, counted as JSON writes it,
 //! where a control character takes six bytes. All of the output is in the run's resources, whose reader can ask for parts.
 
 use sandbox::{Captured, LastValue, Outcome, SkipReason, SkippedFile};
 
-/// All of it. Pictures have what the rest leaves.
-pub(crate) const ANSWER: usize = 1_000_000;
-/// Of the standard streams together, in the structured result. One has what the other does not need.
-const STREAMS: usize = 500_000;
+/// What an answer may take, by how it travels.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    /// All of it. Pictures have what the rest leaves.
+    pub(crate) answer: usize,
+    /// Of the standard streams together, in the structured result. One has what the other does not need.
+    streams: usize,
+}
+
+impl Room {
+    pub(crate) const EVENT: Self = Self { answer: 1_000_000, streams: 500_000 };
+    pub(crate) const LINE: Self = Self { answer: 9_000_000, streams: 6_000_000 };
+}
+
 /// Of each stream in the text, which models read.
 pub(crate) const TEXT_STREAM: usize = 48_000;
 /// Of the last value, in the structured result
@@ -43,8 +53,8 @@ pub(crate) fn encoded(text: &str) -> usize {
 }
 
 /// Takes out of an outcome what an answer has no room for.
-pub(crate) fn fit(outcome: &mut Outcome) {
-    let half = STREAMS / 2;
+pub(crate) fn fit(outcome: &mut Outcome, room: Room) {
+    let half = room.streams / 2;
     let spare = |other: &Captured| half.saturating_sub(encoded(&other.text));
     let most = [half + spare(&outcome.stderr), half + spare(&outcome.stdout)];
     for (stream, most) in [&mut outcome.stdout, &mut outcome.stderr].into_iter().zip(most) {

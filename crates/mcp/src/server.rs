@@ -1,6 +1,7 @@
 //! The server: what MCP asks, answered by the runtime. One for both eras of the protocol and for every transport; rmcp tells them apart.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -25,6 +26,7 @@ use crate::audit::Audit;
 use crate::fixtures::Fixtures;
 use crate::live::Live;
 use crate::metrics::Metrics;
+use crate::room::Room;
 use crate::runs::Runs;
 use crate::tools::{self, Run};
 use crate::witness::{Observers, Tracer, Witness};
@@ -188,30 +190,28 @@ impl Connection {
                 return Ok(tools::refused(&refusal).into());
             }
         };
-        let run = Run { name: witness.run().to_owned(), owner, live: Live::default() };
+        let room = if parts(&context).is_some() { Room::EVENT } else { Room::LINE };
+        let run = Run { name: witness.run().to_owned(), owner, live: Live::default(), room };
         let (runtime, mut ears) = (Arc::clone(&self.server.runtime), run.live.clone());
         let mut going: Going = Box::pin(async move {
             let ended = runtime.carry_out(plan, &mut ears).await;
             witness.saw(&ended);
             ended
         });
-        let mut teller = Teller::new(&context, self.log_level.load(Ordering::Relaxed));
+        let teller = Teller::new(&context, self.log_level.load(Ordering::Relaxed));
         let may_become_a_task = context.client_capabilities().is_some_and(|client| client.supports_tasks())
             && self.server.tasks.count(&run.owner) < MOST_TASKS;
 
         let patience = tokio::time::sleep(TASK_AFTER);
         tokio::pin!(patience);
-        let ended = loop {
-            tokio::select! {
-                biased;
-                ended = &mut going => break ended,
-                // Dropping the run ends it and all that it started.
-                () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
-                () = &mut patience, if may_become_a_task => {
-                    return Ok(self.become_task(going, run).into());
-                }
-                () = teller.next(&run.live) => teller.tell(&run.live).await,
-            }
+        let ended = tokio::select! {
+            biased;
+            ended = &mut going => ended,
+            // Dropping the run ends it and all that it started.
+            () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
+            () = &mut patience, if may_become_a_task => return Ok(self.become_task(going, run).into()),
+            // Beside the run, not in turns with it: a client that does not read holds up nothing but its own news.
+            never = teller.tell_on(run.live.clone()) => match never {},
         };
         Ok(run.finish(ended, &self.server.runs).into())
     }
@@ -258,8 +258,12 @@ impl Connection {
 
 /// Whose request it is: what the HTTP layer found out, or whoever started this process.
 fn principal(context: &RequestContext<RoleServer>) -> Principal {
-    let parts = context.extensions.get::<http::request::Parts>();
-    parts.and_then(|parts| parts.extensions.get::<Principal>()).cloned().unwrap_or_default()
+    parts(context).and_then(|parts| parts.extensions.get::<Principal>()).cloned().unwrap_or_default()
+}
+
+/// The request over HTTP that brought it, if one did.
+fn parts(context: &RequestContext<RoleServer>) -> Option<&http::request::Parts> {
+    context.extensions.get()
 }
 
 /// Tells a client that waits what its run prints.
@@ -294,6 +298,14 @@ impl Teller {
         tokio::select! {
             () = live.news() => tokio::time::sleep_until(self.last + TELL_EVERY).await,
             () = tokio::time::sleep_until(self.last + SIGN_OF_LIFE) => {}
+        }
+    }
+
+    /// Tells all that is new, for as long as this is polled.
+    async fn tell_on(mut self, live: Live) -> Infallible {
+        loop {
+            self.next(&live).await;
+            self.tell(&live).await;
         }
     }
 

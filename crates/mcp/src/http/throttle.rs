@@ -1,5 +1,6 @@
 //! How much each caller may ask for. Who asks for more gets a 429 that says when to come back.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +26,11 @@ const MOST_BYTES: usize = 2 * MAX_BODY;
 /// Rates of callers who have not been here for a while are forgotten when there are this many.
 const MOST_RATES: usize = 4096;
 
+/// Sessions of the older era that a caller may open: so many at once,
+const SESSIONS_AT_ONCE: NonZeroU32 = NonZeroU32::new(1024).unwrap();
+/// and so many in the long run. They are forgotten after five minutes.
+const SESSIONS_A_SECOND: NonZeroU32 = NonZeroU32::new(10).unwrap();
+
 /// What each caller may ask for.
 #[derive(Debug, Clone, Copy)]
 pub struct Shares {
@@ -45,6 +51,8 @@ impl Default for Shares {
 pub(super) struct Throttle {
     shares: Shares,
     rates: Option<DefaultKeyedRateLimiter<Principal>>,
+    /// Of sessions that are opened.
+    sessions: DefaultKeyedRateLimiter<Principal>,
     uses: Arc<Mutex<Uses>>,
 }
 
@@ -76,16 +84,17 @@ struct Held {
 impl Throttle {
     pub(super) fn new(shares: Shares) -> Self {
         let rates = shares.rate.map(|rate| RateLimiter::keyed(Quota::per_second(rate)));
-        Self { shares, rates, uses: Arc::default() }
+        let sessions = RateLimiter::keyed(Quota::per_second(SESSIONS_A_SECOND).allow_burst(SESSIONS_AT_ONCE));
+        Self { shares, rates, sessions, uses: Arc::default() }
     }
 
     fn check_rate(&self, caller: &Principal) -> Result<(), Excess> {
-        let Some(rates) = &self.rates else { return Ok(()) };
-        if rates.len() > MOST_RATES {
-            rates.retain_recent();
-        }
-        let wait = |early: governor::NotUntil<_>| early.wait_time_from(DefaultClock::default().now());
-        rates.check_key(caller).map_err(|early| Excess::Rate { wait: wait(early) })
+        self.rates.as_ref().map_or(Ok(()), |rates| check(rates, caller))
+    }
+
+    /// A session takes memory for minutes, whether it is used or not.
+    fn check_sessions(&self, caller: &Principal) -> Result<(), Excess> {
+        check(&self.sessions, caller)
     }
 
     fn hold(&self, caller: &Principal, what: Use) -> Result<Held, Excess> {
@@ -101,6 +110,14 @@ impl Throttle {
         uses.insert(caller.clone(), has);
         Ok(Held { uses: Arc::clone(&self.uses), caller: caller.clone(), what })
     }
+}
+
+fn check(rates: &DefaultKeyedRateLimiter<Principal>, caller: &Principal) -> Result<(), Excess> {
+    if rates.len() > MOST_RATES {
+        rates.retain_recent();
+    }
+    let wait = |early: governor::NotUntil<_>| early.wait_time_from(DefaultClock::default().now());
+    rates.check_key(caller).map_err(|early| Excess::Rate { wait: wait(early) })
 }
 
 impl Drop for Held {
@@ -160,6 +177,11 @@ pub(super) async fn throttle(State(throttle): State<Arc<Throttle>>, request: Req
         }
         Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT, "the request's body did not come in time"),
     };
+    if method_of(&body) == "initialize"
+        && let Err(excess) = throttle.check_sessions(&caller)
+    {
+        return excess.answer(&caller);
+    }
     let call = match is_call(&body).then(|| throttle.hold(&caller, Use { calls: 1, bytes: 0 })).transpose() {
         Ok(call) => call,
         Err(excess) => return excess.answer(&caller),
@@ -182,13 +204,17 @@ fn body_size(headers: &HeaderMap) -> usize {
 
 /// Whether somebody waits for its answer for long. Cancelling must be possible whatever goes on.
 fn is_call(body: &Bytes) -> bool {
-    #[derive(Deserialize)]
+    method_of(body) == "tools/call"
+}
+
+fn method_of(body: &Bytes) -> Cow<'_, str> {
+    #[derive(Default, Deserialize)]
     struct Message<'a> {
         #[serde(borrow, default)]
-        method: std::borrow::Cow<'a, str>,
+        method: Cow<'a, str>,
     }
 
-    serde_json::from_slice::<Message<'_>>(body).is_ok_and(|message| message.method == "tools/call")
+    serde_json::from_slice::<Message<'_>>(body).unwrap_or_default().method
 }
 
 #[cfg(test)]

@@ -18,8 +18,9 @@ use serde_json::{Map, Value};
 use super::{Description, RUN_CODE, failed};
 use crate::live::Live;
 use crate::result::RunResult;
+use crate::room::{self, Room};
 use crate::runs::{Kept, Runs};
-use crate::{arguments, icons, mirror, room};
+use crate::{arguments, icons, mirror};
 
 /// What a caller sends.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -158,6 +159,7 @@ pub(crate) struct Run {
     pub(crate) name: String,
     pub(crate) owner: Principal,
     pub(crate) live: Live,
+    pub(crate) room: Room,
 }
 
 impl Run {
@@ -167,14 +169,14 @@ impl Run {
             Ok(outcome) => outcome,
             Err(error) => return failed(&error),
         };
-        room::fit(&mut outcome);
+        room::fit(&mut outcome, self.room);
         let has_more = room::is_more_than_text(&outcome);
         let name = (has_more || !outcome.files.is_empty()).then_some(self.name);
         // Made of strings and numbers, which always have a JSON form.
         let structured = serde_json::to_value(RunResult::new(&outcome, name.as_deref())).ok();
         // Only files are shown by how much room there is.
         let size = if outcome.files.is_empty() { 0 } else { structured.as_ref().map_or(0, |it| it.to_string().len()) };
-        let room = room::ANSWER.saturating_sub(size);
+        let room = self.room.answer.saturating_sub(size);
         let mut result = CallToolResult::success(mirror::content(&outcome, name.as_deref(), room));
         result.is_error = Some(!outcome.status.is_success());
         result.structured_content = structured;
