@@ -79,10 +79,7 @@ impl Endpoint {
 
     /// The body that is served at a path, and its status.
     pub fn get(&self, path: &str) -> io::Result<(u16, String)> {
-        let mut request = self.agent.get(format!("http://{}{path}", self.address));
-        for (name, value) in &self.headers {
-            request = request.header(*name, value);
-        }
+        let request = self.dressed(self.agent.get(format!("http://{}{path}", self.address)));
         let mut response = request.call().map_err(ureq::Error::into_io)?;
         let body = response.body_mut().read_to_string().map_err(ureq::Error::into_io)?;
         Ok((response.status().as_u16(), body))
@@ -92,6 +89,11 @@ impl Endpoint {
         let request = self.agent.post(format!("http://{}/mcp", self.address));
         let request =
             request.header("Content-Type", "application/json").header("Accept", "application/json, text/event-stream");
+        self.dressed(request)
+    }
+
+    /// With the headers of every request.
+    fn dressed<Kind>(&self, request: RequestBuilder<Kind>) -> RequestBuilder<Kind> {
         self.headers.iter().fold(request, |request, (name, value)| request.header(*name, value))
     }
 }
@@ -148,16 +150,30 @@ impl Client {
         }
     }
 
-    /// Ends the session, where there is one.
-    pub fn end(self) -> io::Result<()> {
-        let Era::Legacy { session } = &self.era else { return Ok(()) };
-        let request = self.endpoint.agent.delete(format!("http://{}/mcp", self.endpoint.address));
-        let request = self.endpoint.headers.iter().fold(request, |request, (name, value)| request.header(*name, value));
-        let request = request.header("Mcp-Session-Id", session).header("MCP-Protocol-Version", LEGACY);
-        accepted(&request.call().map_err(ureq::Error::into_io)?)
+    /// Opens the stream of a session for what belongs to no request, such as logs.
+    pub fn listen(&self) -> io::Result<Exchange> {
+        let request = self.endpoint.agent.get(format!("http://{}/mcp", self.endpoint.address));
+        let request = request.header("Accept", "text/event-stream");
+        Ok(Exchange::new(0, self.in_session(self.endpoint.dressed(request)).call().map_err(ureq::Error::into_io)?))
     }
 
-    fn notify(&self, method: &str, params: &Value) -> io::Result<()> {
+    /// Somebody else who has come to know this client's session.
+    #[must_use]
+    pub fn taken_over_by(&self, other: &Endpoint) -> Self {
+        Self { endpoint: other.clone(), era: self.era.clone(), last: AtomicU64::new(0) }
+    }
+
+    /// Ends the session, where there is one.
+    pub fn end(self) -> io::Result<()> {
+        if self.era == Era::Modern {
+            return Ok(());
+        }
+        let request = self.endpoint.agent.delete(format!("http://{}/mcp", self.endpoint.address));
+        accepted(&self.in_session(self.endpoint.dressed(request)).call().map_err(ureq::Error::into_io)?)
+    }
+
+    /// Sends what has no answer.
+    pub fn notify(&self, method: &str, params: &Value) -> io::Result<()> {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
         let request = self.in_session(self.endpoint.post());
         accepted(&request.send(message.to_string()).map_err(ureq::Error::into_io)?)
@@ -183,7 +199,7 @@ impl Client {
         Ok(Exchange::new(id, response))
     }
 
-    fn in_session(&self, request: RequestBuilder<WithBody>) -> RequestBuilder<WithBody> {
+    fn in_session<Kind>(&self, request: RequestBuilder<Kind>) -> RequestBuilder<Kind> {
         match &self.era {
             Era::Legacy { session } => request.header("Mcp-Session-Id", session).header("MCP-Protocol-Version", LEGACY),
             Era::Modern => request.header("MCP-Protocol-Version", MODERN),

@@ -132,3 +132,57 @@ fn a_cancelled_request_ends_its_run() {
         assert_eq!(answered.expect("it answers")["result"]["structuredContent"]["stdout"], "still here\n", "{era}");
     }
 }
+
+/// With a token of one's own and another's session, nothing of that session can be had.
+#[test]
+fn a_session_is_its_owners() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let file = folder.path().join("tokens");
+    fs::write(&file, "ada 0123456789abcdef-ada\ngrace 0123456789abcdef-grace\n").expect("write");
+    let served = serve(&["--tokens", file.to_str().expect("text")]);
+    let nobody = Endpoint::new(served.address());
+    let ada = nobody.clone().with_token("0123456789abcdef-ada").legacy().expect("a session");
+    let grace = ada.taken_over_by(&nobody.with_token("0123456789abcdef-grace"));
+    let marker = format!("session-{}", served.pid());
+    let code = format!("echo up; exec -a {marker} sleep 1000");
+    let arguments = json!({"language": "bash", "code": code, "timeout_ms": 200_000});
+    let params = json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": 1}});
+    let mut exchange = ada.send("tools/call", params).expect("it answers");
+    assert_eq!(exchange.next_message().expect("a message").expect("output")["params"]["message"], "up\n");
+    // To grace, there is no such session.
+    assert_eq!(grace.send("tools/list", json!({})).expect("it answers").status(), 404);
+    assert!(
+        grace.notify("notifications/cancelled", &json!({"requestId": 1})).is_err(),
+        "another's request is cancelled"
+    );
+    assert!(grace.end().is_err(), "another's session is ended");
+    assert!(!testkit::processes::marked(&marker).is_empty(), "the run is gone");
+    assert_eq!(ada.cancel(exchange).expect("it goes on"), None);
+}
+
+/// What is told to a caller that does not read fills a socket. Its runs end in their time all the same, and others have their turns.
+#[test]
+fn callers_that_do_not_read_hold_nobody_up() {
+    const LIMIT: Duration = Duration::from_secs(6);
+    let served = serve(&[]);
+    let endpoint = Endpoint::new(served.address());
+    let deaf = endpoint.legacy().expect("a session");
+    // All of them are told of on this stream too, in six characters each: a socket takes some megabytes.
+    deaf.request("logging/setLevel", json!({"level": "debug"})).expect("it answers");
+    let logs = deaf.listen().expect("a stream");
+    let code = "import sys, time\nwhile True:\n    sys.stdout.write('\\1' * 4096)\n    sys.stdout.flush()\n    time.sleep(0.05)";
+    let unread: Vec<Exchange> = (0..runtime::runs_at_one_time())
+        .map(|number| {
+            let arguments =
+                json!({"language": "python", "code": code, "engine": "wasm", "timeout_ms": LIMIT.as_millis()});
+            let params = json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": number}});
+            deaf.send("tools/call", params).expect("it answers")
+        })
+        .collect();
+    std::thread::sleep(LIMIT + Duration::from_secs(2));
+    let params = json!({"name": "run_code", "arguments": {"language": "javascript", "code": "console.log(6 * 7)"}});
+    let answered = endpoint.modern().send_and_vanish("tools/call", params, Duration::from_secs(10));
+    let answered = answered.expect("there is a turn for others").expect("an answer");
+    assert_eq!(answered["result"]["structuredContent"]["stdout"], "42\n", "{answered}");
+    drop((logs, unread));
+}
