@@ -64,7 +64,17 @@ fn a_server_under_load_stays_right_and_as_large_as_it_was() {
     let Some(cache) = runtimes::provisioned(BELLJAR) else { return };
     let home = Belljar::new(BELLJAR).with_runtimes(cache);
     home.write("tokens", format!("ada {ADA}\ngrace {GRACE}\n"));
-    let command = home.command(["serve", "--http", "127.0.0.1:0", "--tokens", "tokens", "--audit", "audit.jsonl"]);
+    let command = home.command([
+        "serve",
+        "--http",
+        "127.0.0.1:0",
+        "--tokens",
+        "tokens",
+        "--audit",
+        "audit.jsonl",
+        "--log",
+        "error",
+    ]);
     let mut served = Served::start(command).expect("belljar serves");
     let endpoint = |token: &str| Endpoint::new(served.address()).with_token(token);
     let clients = || {

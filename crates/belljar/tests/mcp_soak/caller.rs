@@ -186,10 +186,11 @@ impl<'a> Caller<'a> {
             self.run(secret, json!({"language": language, "engine": engine, "code": code, "timeout_ms": 60_000}));
         let content = &result["structuredContent"];
         let (head, tail) = (format!("head {secret}\n"), format!("\ntail {secret}\n"));
-        let dropped = head.len() + FLOOD + tail.len() - MOST_OUTPUT;
+        // JSON takes two characters for a line's end.
         let half = MOST_OUTPUT / 2;
-        let first = format!("{head}{}", "x".repeat(half - head.len()));
-        let last = format!("{}{tail}", "x".repeat(half - tail.len()));
+        let first = format!("{head}{}", "x".repeat(half - head.len() - 1));
+        let last = format!("{}{tail}", "x".repeat(half - tail.len() - 2));
+        let dropped = head.len() + FLOOD + tail.len() - first.len() - last.len();
         let expected = format!("{first}\n[… {dropped} bytes dropped …]\n{last}");
         assert_eq!((&content["exit_code"], &content["dropped"]["stdout"]), (&json!(0), &json!(dropped)), "{language}");
         assert!(content["stdout"] == expected, "{language}: the output is not the one of this run");
