@@ -36,8 +36,23 @@ unpack_python() {
   edit Python/thread_pthread_stubs.h 's/\bint\s+pthread_exit\(/void pthread_exit(/'
   # wasi-libc's mmap is malloc and memset: arenas straight from malloc, or pymalloc cannot give them back.
   edit Objects/obmalloc.c 's/^#  elif defined\(HAVE_MMAP\)$/#  elif defined(HAVE_MMAP) && !defined(__wasi__)/m'
+  # Memory is nearly always pymalloc's: called by name it is compiled into its callers, and a call through a table is dear in WebAssembly.
+  edit Objects/obmalloc.c 's/return (_PyObject|_PyMem)\.malloc\(\1\.ctx, size\);/return $1.malloc == _PyObject_Malloc ? _PyObject_Malloc($1.ctx, size) : $1.malloc($1.ctx, size);/g'
+  edit Objects/obmalloc.c 's/\n    (_PyObject|_PyMem)\.free\(\1\.ctx, ptr\);/\n    if ($1.free == _PyObject_Free) _PyObject_Free($1.ctx, ptr); else $1.free($1.ctx, ptr);/g'
+  use_free_ints
   edit Modules/getaddrinfo.c 's/\A/#ifndef SOCK_RAW\n#define SOCK_RAW 3\n#endif\n/'
   edit Modules/getnameinfo.c 's/\A/#ifndef SOCK_RAW\n#define SOCK_RAW 3\n#endif\n/'
+}
+
+# Ints come from a list of free ones, and go back to it.
+use_free_ints() {
+  cp "$BELLJAR_RECIPES/python/free_ints.h" Objects/
+  edit Include/internal/pycore_long.h 's/(\n#ifdef __cplusplus\n\}\n#endif\n#endif)/\nextern void _PyLong_ExactDealloc(PyObject *self);\n$1/'
+  edit Objects/longobject.c 's/(static PyObject \*\n_PyLong_FromMedium)/#include "free_ints.h"\n\n$1/'
+  edit Objects/longobject.c 's/PyLongObject \*v = PyObject_Malloc\(sizeof\(PyLongObject\)\);(\s+if \(v == NULL\) \{\s+PyErr_NoMemory\(\);\s+return NULL;\s+\}\s+digit abs_x)/PyLongObject *v = take_int();$1/'
+  edit Objects/longobject.c 's/    Py_TYPE\(self\)->tp_free\(self\);\n\}/    if (PyLong_CheckExact(self)) {\n        _PyLong_ExactDealloc(self);\n        return;\n    }\n    Py_TYPE(self)->tp_free(self);\n}/'
+  edit Objects/longobject.c 's/(_Py_DECREF_SPECIALIZED\(\(PyObject \*\)op, \(destructor\))PyObject_Free/$1_PyLong_ExactDealloc/'
+  edit Python/generated_cases.c.h 's/\(destructor\)PyObject_Free/(destructor)_PyLong_ExactDealloc/g'
 }
 
 # edit FILE SUBSTITUTION: fails when there is nothing to substitute, because then the source is not the one we know.
@@ -100,11 +115,12 @@ ac_cv_func_setgroups=no
 ac_cv_func_epoll_create=no
 ac_cv_func_epoll_create1=no
 SITE
-  # HOSTRUNNER: configure wants one; nothing that it would run is run. Big digits, as on every 64-bit machine: with small ones an int above
-  # 32767 takes the slow paths, and WebAssembly has 64-bit arithmetic.
+  # -Xclang: zig's driver knows no -O3. A call costs more in WebAssembly than in machine code (each looks at the stack and at the clock), so more
+  # is compiled into its callers. HOSTRUNNER: configure wants one; nothing that it would run is run. Big digits, as on every 64-bit machine: with
+  # small ones an int above 32767 takes the slow paths, and WebAssembly has 64-bit arithmetic.
   CONFIG_SITE=$PWD/config.site HOSTRUNNER=true PKG_CONFIG=false \
     CC=$BIN/wasm-cc CXX=$BIN/wasm-c++ CPP="$BIN/wasm-cc -E" AR=$BIN/wasm-ar RANLIB=$BIN/wasm-ranlib \
-    CFLAGS="-O2 -g0" CPPFLAGS="-I$SYSROOT/include" LDFLAGS="-L$SYSROOT/lib -s" \
+    CFLAGS="-O2 -g0 -Xclang -O3 -mllvm -inline-threshold=700" CPPFLAGS="-I$SYSROOT/include" LDFLAGS="-L$SYSROOT/lib -s" \
     ZLIB_CFLAGS="-I$SYSROOT/include" ZLIB_LIBS="-L$SYSROOT/lib -lz" \
     BZIP2_CFLAGS="-I$SYSROOT/include" BZIP2_LIBS="-L$SYSROOT/lib -lbz2" \
     LIBSQLITE3_CFLAGS="-I$SYSROOT/include" LIBSQLITE3_LIBS="-L$SYSROOT/lib -lsqlite3 -lwasi-emulated-mman -lwasi-emulated-getpid" \
@@ -169,7 +185,7 @@ build_python() {
   fetch_python
   fact version "$(sed -E 's/[^0-9.].*|-.*//' "$DOWNLOADS/python3.13.orig.version")"
   once unpack_zig "$TOOLCHAIN/wasm-tool"
-  once unpack_python "$DOWNLOADS/python3.13.orig.sha256"
+  once unpack_python use_free_ints edit "$BELLJAR_RECIPES/python/free_ints.h" "$DOWNLOADS/python3.13.orig.sha256"
   step "compile a native CPython, zlib, bzip2 and SQLite"
   once compile_native_and_sysroot compile_sysroot archive
   step "configure CPython for WebAssembly"

@@ -6,8 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::conformance::command::{self, Belljar};
+use testkit::mcp_http::Endpoint;
 use testkit::packages::{Npm, Pypi};
 use testkit::server::Served;
 
@@ -58,6 +59,26 @@ fn sdk_of_npm() {
 #[test]
 fn client_of_npm() {
     javascript("client");
+}
+
+/// What a model reads of the tools with every request, in tokens of a tokenizer of today.
+#[test]
+fn tools_take_few_tokens() {
+    const MOST: &[(&str, u32)] = &[("run_code", 700), ("list_runtimes", 60)];
+    let Some(npm) = npm() else { return };
+    let home = Belljar::new(BELLJAR);
+    let server = serve(&home, &[]);
+    let listed = Endpoint::new(server.address()).modern().request("tools/list", json!({})).expect("an answer");
+    let mut counter = home.client(npm.node());
+    counter.env("NODE_PATH", npm.modules());
+    counter.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp_clients/tokens.cjs"));
+    let answer = command::answer(counter, listed["result"]["tools"].to_string().as_bytes());
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    for (line, (name, most)) in answer.text().lines().zip(MOST) {
+        let tokens = line.strip_prefix(name).and_then(|tokens| tokens.trim().parse::<u32>().ok());
+        assert!(tokens.is_some_and(|tokens| tokens <= *most), "{line}");
+    }
+    assert_eq!(answer.text().lines().count(), MOST.len(), "{}", answer.text());
 }
 
 fn inspect(home: &Belljar, target: &[&str]) {
@@ -112,6 +133,7 @@ fn npm() -> Option<Npm> {
         "@modelcontextprotocol/inspector@2.12.0",
         "@modelcontextprotocol/sdk@1.32.2",
         "@modelcontextprotocol/client@2.4.0",
+        "gpt-tokenizer@4.0.0",
     ];
     Npm::install(&folder("npm"), &packages)
 }

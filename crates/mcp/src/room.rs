@@ -13,11 +13,13 @@ pub(crate) struct Room {
     pub(crate) answer: usize,
     /// Of the standard streams together, in the structured result. One has what the other does not need.
     streams: usize,
+    /// Of the names of files, which an answer has several times.
+    names: usize,
 }
 
 impl Room {
-    pub(crate) const EVENT: Self = Self { answer: 1_000_000, streams: 500_000 };
-    pub(crate) const LINE: Self = Self { answer: 9_000_000, streams: 6_000_000 };
+    pub(crate) const EVENT: Self = Self { answer: 1_000_000, streams: 450_000, names: 40_000 };
+    pub(crate) const LINE: Self = Self { answer: 9_000_000, streams: 6_000_000, names: 400_000 };
 }
 
 /// Of each stream in the text, which models read.
@@ -28,8 +30,6 @@ const VALUE: usize = 64_000;
 pub(crate) const TEXT_VALUE: usize = 16_000;
 /// Of an error's message.
 const MESSAGE: usize = 8_000;
-/// Of the names of files, which an answer has several times.
-const NAMES: usize = 20_000;
 /// What a client can take of a resource in one piece.
 pub(crate) const RESOURCE: usize = 9 << 20;
 
@@ -69,7 +69,7 @@ pub(crate) fn fit(outcome: &mut Outcome, room: Room) {
     if let Some(error) = &mut outcome.error {
         error.message = shortened(&error.message, MESSAGE);
     }
-    fit_names(outcome);
+    fit_names(outcome, room.names);
 }
 
 /// The head and the tail of a text that is too long.
@@ -79,8 +79,8 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
     kept.text
 }
 
-fn fit_names(outcome: &mut Outcome) {
-    let mut room = NAMES;
+fn fit_names(outcome: &mut Outcome, most: usize) {
+    let mut room = most;
     let mut has_room = |name: &str| {
         let fits = encoded(name) <= room;
         room = room.saturating_sub(encoded(name));
@@ -92,7 +92,7 @@ fn fit_names(outcome: &mut Outcome) {
         outcome.skipped_files.insert(0, SkippedFile { path, reason: SkipReason::TooMany });
     }
     outcome.files.truncate(listed);
-    let mut room = NAMES;
+    let mut room = most;
     outcome.skipped_files.retain(|file| {
         let fits = encoded(&file.path) <= room;
         room = room.saturating_sub(encoded(&file.path));

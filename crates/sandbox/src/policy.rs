@@ -179,11 +179,27 @@ fn program(request: &Request) -> Result<(&'static Language, Vec<u8>), Refusal> {
 fn unknown_language(name: &str) -> Refusal {
     let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
     let ids: Vec<&str> = Language::all().iter().map(|language| language.id).collect();
-    Refusal::new(
-        "language",
-        format!("`{shown}` is not a language belljar knows"),
-        format!("use one of {}", ids.join(", ")),
-    )
+    let hint = match nearest(name) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("use one of {}", ids.join(", ")),
+    };
+    Refusal::new("language", format!("`{shown}` is not a language belljar knows"), hint)
+}
+
+/// The language whose id or alias somebody may have meant.
+fn nearest(name: &str) -> Option<&'static str> {
+    const ALIKE: f64 = 0.85;
+    // Nobody means something by a text of this length.
+    let name = name.to_lowercase();
+    if name.len() > 40 {
+        return None;
+    }
+    let score = |language: &&Language| {
+        let names = language.aliases.iter().chain(std::iter::once(&language.id));
+        names.map(|known| strsim::jaro_winkler(&name, known)).fold(0.0, f64::max)
+    };
+    let best = Language::all().iter().max_by(|one, other| score(one).total_cmp(&score(other)))?;
+    (score(&best) > ALIKE).then_some(best.id)
 }
 
 fn undetected(error: &DetectError) -> Refusal {
@@ -473,6 +489,16 @@ mod tests {
                 prop_assert!(limits.memory <= ceiling.memory && limits.memory >= floor.memory);
                 prop_assert!(limits.processes <= ceiling.processes && limits.processes >= floor.processes);
             }
+        }
+    }
+
+    #[test]
+    fn a_language_that_is_nearly_one_is_named() {
+        for (given, meant) in [("pyton", "python"), ("Java Script", "javascript"), ("typescipt", "typescript")] {
+            assert_eq!(unknown_language(given).hint(), format!("did you mean `{meant}`?"));
+        }
+        for given in ["klingon", "", "🐍", &"python".repeat(100)] {
+            assert!(unknown_language(given).hint().starts_with("use one of "), "{given}");
         }
     }
 }

@@ -8,7 +8,7 @@ const KEPT_OF_A_STREAM: usize = 8 << 20;
 const KEPT_OF_ALL: usize = 128 << 20;
 
 /// Of output in a result over HTTP, as JSON writes it.
-pub(crate) const MOST_OUTPUT: usize = 500_000;
+pub(crate) const MOST_OUTPUT: usize = 450_000;
 
 /// What comes between the first line and the last of a flood.
 pub(crate) const FLOOD: usize = 100_000_000;
