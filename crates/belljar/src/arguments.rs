@@ -145,7 +145,7 @@ pub(crate) struct ServeArguments {
     /// A scope that those tokens must have (repeatable)
     #[arg(long = "oauth-scope", value_name = "SCOPE", requires = "oauth_issuer")]
     pub(crate) oauth_scopes: Vec<String>,
-    /// Runs of one caller at one time; more wait [default: as many as there are turns; callers share them fairly]
+    /// Runs of one caller at one time; more wait [default: three quarters of the turns, where callers are told apart]
     #[arg(long, value_name = "COUNT")]
     pub(crate) runs_per_caller: Option<NonZeroU32>,
     /// Calls of one caller that are not answered yet; more get a 429

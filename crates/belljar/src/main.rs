@@ -8,6 +8,7 @@ mod settings;
 mod telemetry;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser as _;
 
@@ -32,13 +33,16 @@ fn main() -> ExitCode {
     }
 }
 
+/// How long tasks may take to end when a command is over.
+const LAST_TASKS: Duration = Duration::from_millis(100);
+
 fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     jail::launcher::raise_descriptor_limit();
     let Arguments { global, command } = arguments;
     let settings = settings::resolve(&global, &Environment::read())?;
     // Two workers: a guest's output may be written to a slow reader on one while the other keeps time.
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    tokio.block_on(async {
+    let end = tokio.block_on(async {
         match command {
             Command::Run(arguments) => command::run::run(*arguments, &settings).await,
             Command::Serve(arguments) => command::serve::run(arguments, &settings).await,
@@ -48,7 +52,10 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Audit(arguments) => command::audit::run(&arguments),
             Command::Doctor(arguments) => command::doctor::run(&arguments, &settings).await,
         }
-    })
+    });
+    // Whoever still reads standard input, or asks an issuer, is not waited for; what ends with its task has time to.
+    tokio.shutdown_timeout(LAST_TASKS);
+    end
 }
 
 fn launcher() -> ExitCode {

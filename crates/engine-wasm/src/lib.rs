@@ -207,8 +207,9 @@ fn is_source(path: &WorkspacePath) -> bool {
     std::path::Path::new(path.as_str()).extension().is_some_and(|extension| extension == "py")
 }
 
+/// As a value: what is too deep, or too large a number, for a reader of JSON is none.
 fn is_json(text: &str) -> bool {
-    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+    serde_json::from_str::<serde_json::Value>(text).is_ok()
 }
 
 fn job(plan: &Plan, id: protocol::RunId, runtime: usize, dialect: Dialect) -> Job {

@@ -6,6 +6,13 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::room;
+
+/// The longest name that somebody may have meant something by.
+const MOST_NAME: usize = 100;
+/// The most that is repeated of what a caller sent.
+const MOST_ECHO: usize = 300;
+
 /// Reads a tool's arguments. What is null was not meant.
 pub(crate) fn read<T: DeserializeOwned + JsonSchema>(given: Option<Map<String, Value>>) -> Result<T, Refusal> {
     let given = given.unwrap_or_default().into_iter().filter(|(_, value)| !value.is_null()).collect();
@@ -30,7 +37,7 @@ fn explain(
     }
     let path = error.path().to_string();
     let top = path.split(['.', '[']).next().unwrap_or_default();
-    let message = format!("`{path}` cannot be used: {}", error.inner());
+    let message = room::shortened(&format!("`{path}` cannot be used: {}", error.inner()), MOST_ECHO);
     Refusal::new("arguments", message, format!("`{top}` is {}", wanted(schema, top)))
 }
 
@@ -116,11 +123,15 @@ fn unknown_argument(unknown: &str, known: &[&str]) -> Refusal {
         None if known.is_empty() => "this tool takes none".to_owned(),
         None => format!("there are {}", list()),
     };
+    let unknown = room::shortened(unknown, MOST_ECHO);
     Refusal::new("arguments", format!("`{unknown}` is not an argument of this tool"), hint)
 }
 
 /// The known name that somebody may have meant.
 pub(crate) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+    if given.len() > MOST_NAME {
+        return None;
+    }
     let score = |name: &&'a str| strsim::jaro_winkler(&given.to_lowercase(), name);
     let best = known.iter().copied().max_by(|one, other| score(one).total_cmp(&score(other)))?;
     (score(&best) > 0.8).then_some(best)

@@ -11,14 +11,14 @@ use crate::{room, uri};
 
 /// The most links. All files are in the structured result.
 const MOST_LINKS: usize = 32;
-/// What they take.
-const LINKS: usize = 80_000;
+/// What a block takes beside its contents.
+const BLOCK: usize = 200;
 
 /// `run` is the name under which the server keeps what came of it, if it does. All of it takes no more than `room`.
 pub(crate) fn content(outcome: &Outcome, run: Option<&str>, room: usize) -> Vec<ContentBlock> {
     let text = text(outcome, run);
     // Pictures that there is no room for are links.
-    let mut room = room.saturating_sub(room::encoded(&text) + LINKS);
+    let mut room = room.saturating_sub(room::encoded(&text));
     let mut blocks = vec![ContentBlock::text(text)];
     let mut links = 0;
     for file in &outcome.files {
@@ -29,8 +29,13 @@ pub(crate) fn content(outcome: &Outcome, run: Option<&str>, room: usize) -> Vec<
             }
             None => {
                 if let Some(run) = run.filter(|_| links < MOST_LINKS && file.contents.is_some()) {
-                    links += 1;
-                    blocks.push(ContentBlock::resource_link(link(file, run)));
+                    let link = link(file, run);
+                    let size = link.uri.len() + room::encoded(&link.name) + BLOCK;
+                    if size <= room {
+                        room -= size;
+                        links += 1;
+                        blocks.push(ContentBlock::resource_link(link));
+                    }
                 }
             }
         }
@@ -96,7 +101,7 @@ fn unusual(outcome: &Outcome, run: Option<&str>, dropped: [(&str, u64); 2]) -> O
 /// A file that is what its name says, and that clients can show, with its size as it is sent.
 fn picture(file: &OutputFile, room: usize) -> Option<(ContentBlock, usize)> {
     let contents = file.contents.as_ref()?;
-    let size = contents.len().div_ceil(3) * 4;
+    let size = contents.len().div_ceil(3) * 4 + BLOCK;
     let mime = mime_of(file.path.as_str());
     let is_that: fn(&[u8]) -> bool = match mime {
         "image/png" => |bytes| bytes.starts_with(b"\x89PNG\r\n\x1a\n"),

@@ -12,8 +12,9 @@ use sandbox::{Language, Principal};
 use serde_json::json;
 
 use crate::result::mime_of;
+use crate::room::{self, Room};
 use crate::runs::Runs;
-use crate::{room, tools, uri};
+use crate::{tools, uri};
 
 /// Those that are always there.
 pub(crate) fn list(runtime: &Runtime) -> Vec<Resource> {
@@ -26,6 +27,9 @@ pub(crate) fn list(runtime: &Runtime) -> Vec<Resource> {
     };
     served.map(resource).collect()
 }
+
+/// The most that is repeated of a name that a caller sent. Names of ours are no longer.
+const MOST_NAME: usize = 16_000;
 
 const RUNTIME: &str = "runtime://{language}";
 const RUN_STDOUT: &str = "run://{run}/stdout{?offset,limit}";
@@ -53,9 +57,12 @@ pub(crate) async fn read(
     runtime: &Runtime,
     runs: &Runs,
     owner: &Principal,
+    most: Room,
 ) -> Result<ReadResourceResult, ErrorData> {
-    let not_found =
-        || ErrorData::resource_not_found(format!("there is no resource `{name}`"), Some(json!({ "uri": name })));
+    let not_found = || {
+        let name = room::shortened(name, MOST_NAME);
+        ErrorData::resource_not_found(format!("there is no resource `{name}`"), Some(json!({ "uri": name })))
+    };
     let (resource, part) = uri::parse(name).ok_or_else(not_found)?;
     let contents = match resource {
         uri::Resource::Runtime(language) => {
@@ -78,7 +85,7 @@ pub(crate) async fn read(
             file_contents(part.of(bytes), name, mime_of(&path))
         }
     };
-    if size(&contents) > room::RESOURCE {
+    if size(&contents) > most.answer {
         let message = format!(
             "`{name}` is larger than clients take in one message; read parts of it, such as `{}?offset=0&limit=500000`",
             name.split('?').next().unwrap_or_default()

@@ -9,7 +9,7 @@ use sandbox::{Captured, LastValue, Outcome, SkipReason, SkippedFile};
 /// What an answer may take, by how it travels.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
-    /// All of it. Pictures have what the rest leaves.
+    /// All of it. Pictures and links have what the rest leaves. So much of a resource is read in one piece.
     pub(crate) answer: usize,
     /// Of the standard streams together, in the structured result. One has what the other does not need.
     streams: usize,
@@ -30,8 +30,6 @@ const VALUE: usize = 64_000;
 pub(crate) const TEXT_VALUE: usize = 16_000;
 /// Of an error's message.
 const MESSAGE: usize = 8_000;
-/// What a client can take of a resource in one piece.
-pub(crate) const RESOURCE: usize = 9 << 20;
 
 /// What a character takes in JSON.
 pub(crate) fn cost(character: char) -> usize {
@@ -67,7 +65,12 @@ pub(crate) fn fit(outcome: &mut Outcome, room: Room) {
         outcome.value = Some(LastValue::Printed(shortened(text, VALUE)));
     }
     if let Some(error) = &mut outcome.error {
-        error.message = shortened(&error.message, MESSAGE);
+        for text in [Some(&mut error.kind), Some(&mut error.message), error.hint.as_mut()].into_iter().flatten() {
+            *text = shortened(text, MESSAGE);
+        }
+    }
+    if let Some(promotion) = &mut outcome.promoted {
+        promotion.reason = shortened(&promotion.reason, MESSAGE);
     }
     fit_names(outcome, room.names);
 }

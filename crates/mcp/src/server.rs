@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult, CreateTaskResult,
@@ -38,6 +38,9 @@ const TELL_EVERY: Duration = Duration::from_millis(100);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// A run that takes longer becomes a task, for clients that know tasks.
 const TASK_AFTER: Duration = Duration::from_secs(20);
+/// How long a task is kept: longer than any run takes, and time to fetch its result.
+const TASK_KEPT: Duration = Duration::from_millis(TASK_KEPT_MS);
+const TASK_KEPT_MS: u64 = 15 * 60_000;
 /// Tasks of one caller, those included that have ended and are kept for a while. Beyond that, clients wait as others do.
 const MOST_TASKS: usize = 64;
 
@@ -71,7 +74,7 @@ pub struct Watch {
 /// rmcp's own, which has no `Debug` and does not know whose a task is.
 struct Tasks {
     manager: TaskManager,
-    owners: Mutex<HashMap<String, Principal>>,
+    owners: Mutex<HashMap<String, (Principal, Instant)>>,
 }
 
 impl Tasks {
@@ -79,23 +82,26 @@ impl Tasks {
         Self { manager: TaskManager::new(), owners: Mutex::default() }
     }
 
-    /// The task is this caller's from now on. Forgets those that the manager has forgotten.
+    /// The task is this caller's from now on.
     fn own(&self, task: &str, owner: Principal) {
-        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.retain(|task, _| self.manager.get_task(task).is_ok());
-        owners.insert(task.to_owned(), owner);
+        self.owners().insert(task.to_owned(), (owner, Instant::now()));
     }
 
     /// How many tasks a caller has.
     fn count(&self, caller: &Principal) -> usize {
-        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.values().filter(|owner| *owner == caller).count()
+        self.owners().values().filter(|(owner, _)| owner == caller).count()
+    }
+
+    /// Without those that the manager has forgotten.
+    fn owners(&self) -> MutexGuard<'_, HashMap<String, (Principal, Instant)>> {
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.retain(|_, (_, since)| since.elapsed() < TASK_KEPT);
+        owners
     }
 
     /// The manager, for a task that is this caller's, or that has no owner because a fixture made it. Another's is not there.
     fn of(&self, task: &str, caller: &Principal) -> Result<&TaskManager, ErrorData> {
-        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        if owners.get(task).is_none_or(|owner| owner == caller) {
+        if self.owners().get(task).is_none_or(|(owner, _)| owner == caller) {
             Ok(&self.manager)
         } else {
             Err(ErrorData::invalid_params(format!("there is no task `{task}`"), None))
@@ -190,8 +196,7 @@ impl Connection {
                 return Ok(tools::refused(&refusal).into());
             }
         };
-        let room = if parts(&context).is_some() { Room::EVENT } else { Room::LINE };
-        let run = Run { name: witness.run().to_owned(), owner, live: Live::default(), room };
+        let run = Run { name: witness.run().to_owned(), owner, live: Live::default(), room: room(&context) };
         let (runtime, mut ears) = (Arc::clone(&self.server.runtime), run.live.clone());
         let mut going: Going = Box::pin(async move {
             let ended = runtime.carry_out(plan, &mut ears).await;
@@ -199,17 +204,14 @@ impl Connection {
             ended
         });
         let teller = Teller::new(&context, self.log_level.load(Ordering::Relaxed));
-        let may_become_a_task = context.client_capabilities().is_some_and(|client| client.supports_tasks())
-            && self.server.tasks.count(&run.owner) < MOST_TASKS;
+        let may_become_a_task = context.client_capabilities().is_some_and(|client| client.supports_tasks());
 
-        let patience = tokio::time::sleep(TASK_AFTER);
-        tokio::pin!(patience);
         let ended = tokio::select! {
             biased;
             ended = &mut going => ended,
             // Dropping the run ends it and all that it started.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
-            () = &mut patience, if may_become_a_task => return Ok(self.become_task(going, run).into()),
+            () = self.task_is_wanted(&run.owner), if may_become_a_task => return Ok(self.become_task(going, run).into()),
             // Beside the run, not in turns with it: a client that does not read holds up nothing but its own news.
             never = teller.tell_on(run.live.clone()) => match never {},
         };
@@ -230,27 +232,40 @@ impl Connection {
         Ok(plan)
     }
 
+    /// Until a run has taken long, and its caller may have one more task.
+    async fn task_is_wanted(&self, owner: &Principal) {
+        loop {
+            tokio::time::sleep(TASK_AFTER).await;
+            if self.server.tasks.count(owner) < MOST_TASKS {
+                return;
+            }
+        }
+    }
+
     /// The run goes on by itself, and the client asks for it now and then.
     fn become_task(&self, mut going: Going, run: Run) -> CreateTaskResult {
         let runs = Arc::clone(&self.server.runs);
         let owner = run.owner.clone();
-        let task = self.server.tasks.manager.spawn(TaskOptions::new().with_status_message("running"), move |context| {
-            Box::pin(async move {
-                loop {
-                    tokio::select! {
-                        biased;
-                        ended = &mut going => return Ok(run.finish(ended, &runs)),
-                        () = context.cancelled() => return Err(TaskExit::Cancelled),
-                        () = run.live.news() => {
-                            let news = run.live.take_news();
-                            if let Some(line) = news.lines().rev().find(|line| !line.trim().is_empty()) {
-                                context.set_status_message(line);
+        let task = self.server.tasks.manager.spawn(
+            TaskOptions::new().with_status_message("running").with_ttl_ms(TASK_KEPT_MS),
+            move |context| {
+                Box::pin(async move {
+                    loop {
+                        tokio::select! {
+                            biased;
+                            ended = &mut going => return Ok(run.finish(ended, &runs)),
+                            () = context.cancelled() => return Err(TaskExit::Cancelled),
+                            () = run.live.news() => {
+                                let news = run.live.take_news();
+                                if let Some(line) = news.lines().rev().find(|line| !line.trim().is_empty()) {
+                                    context.set_status_message(line);
+                                }
                             }
                         }
                     }
-                }
-            })
-        });
+                })
+            },
+        );
         self.server.tasks.own(&task.task_id, owner);
         CreateTaskResult::new(task)
     }
@@ -259,6 +274,11 @@ impl Connection {
 /// Whose request it is: what the HTTP layer found out, or whoever started this process.
 fn principal(context: &RequestContext<RoleServer>) -> Principal {
     parts(context).and_then(|parts| parts.extensions.get::<Principal>()).cloned().unwrap_or_default()
+}
+
+/// How much the answer may take.
+fn room(context: &RequestContext<RoleServer>) -> Room {
+    if parts(context).is_some() { Room::EVENT } else { Room::LINE }
 }
 
 /// The request over HTTP that brought it, if one did.
@@ -439,8 +459,14 @@ impl ServerHandler for Connection {
         if let Some(contents) = self.server.fixtures.as_ref().and_then(|_| Fixtures::read_resource(&request.uri)) {
             return Ok(contents.into());
         }
-        let contents =
-            resources::read(&request.uri, &self.server.runtime, &self.server.runs, &principal(&context)).await?;
+        let contents = resources::read(
+            &request.uri,
+            &self.server.runtime,
+            &self.server.runs,
+            &principal(&context),
+            room(&context),
+        )
+        .await?;
         Ok(contents.into())
     }
 

@@ -10,7 +10,7 @@ use runtime::RunError;
 use sandbox::{Limits, Refusal};
 use serde_json::{Map, Value};
 
-use crate::arguments;
+use crate::{arguments, room};
 
 pub(crate) use list_runtimes::{list_runtimes, runtime_document};
 pub(crate) use run_code::{Run, prepare};
@@ -41,12 +41,16 @@ pub(crate) fn all(languages: &[String], defaults: &Limits) -> Vec<Tool> {
     vec![run_code::describe(languages, defaults).into_tool(), list_runtimes::describe().into_tool()]
 }
 
+/// The most that is repeated of a name that a caller sent.
+const MOST_ECHO: usize = 300;
+
 pub(crate) const RUN_CODE: &str = "run_code";
 pub(crate) const LIST_RUNTIMES: &str = "list_runtimes";
 const NAMES: &[&str] = &[RUN_CODE, LIST_RUNTIMES];
 
 /// What to say to a name that is none of a tool's.
 pub(crate) fn unknown(name: &str) -> String {
+    let name = &*room::shortened(name, MOST_ECHO);
     match arguments::nearest(name, NAMES) {
         Some(near) => format!("there is no tool `{name}`; did you mean `{near}`?"),
         None => format!("there is no tool `{name}`; there are `{}`", NAMES.join("`, `")),
@@ -64,11 +68,9 @@ pub(crate) fn refused(refusal: &Refusal) -> CallToolResult {
 pub(crate) fn failed(error: &RunError) -> CallToolResult {
     match error {
         RunError::Refused(refusal) => refused(refusal),
+        // Why is the operator's to know, and in the log.
         RunError::Failed(error) => {
-            let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-            let causes: Vec<String> = causes.map(|cause| format!(": {cause}")).collect();
-            let text = format!("Failed, and not because of the code: {error}{}", causes.concat());
-            CallToolResult::error(vec![ContentBlock::text(text)])
+            CallToolResult::error(vec![ContentBlock::text(format!("Failed, and not because of the code: {error}"))])
         }
     }
 }

@@ -116,9 +116,9 @@ impl Witness {
         self.limits = Some(*plan.limits());
     }
 
-    /// It will not.
+    /// It will not. What was wrong is named; what it was is the caller's own.
     pub(crate) fn refuses(mut self, refusal: &Refusal) {
-        self.verdict = Verdict::Refused { reason: refusal.to_string() };
+        self.verdict = Verdict::Refused { reason: refusal.argument().to_owned() };
     }
 
     /// It came to an end.
@@ -128,8 +128,11 @@ impl Witness {
                 self.observers.metrics.ran(outcome);
                 Verdict::Ran(Box::new(self.ran(outcome)))
             }
-            Err(RunError::Refused(refusal)) => Verdict::Refused { reason: refusal.to_string() },
-            Err(RunError::Failed(error)) => Verdict::Failed { reason: error.to_string() },
+            Err(RunError::Refused(refusal)) => Verdict::Refused { reason: refusal.argument().to_owned() },
+            Err(RunError::Failed(error)) => {
+                let causes = std::iter::successors(Some(error as &dyn std::error::Error), |cause| cause.source());
+                Verdict::Failed { reason: causes.map(ToString::to_string).collect::<Vec<_>>().join(": ") }
+            }
         };
     }
 

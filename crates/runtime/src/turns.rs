@@ -165,13 +165,12 @@ mod tests {
         }
     }
 
-    /// Asks for a turn in the background; its holder's name is sent when it has it, and it keeps it until told.
-    fn ask(turns: &Turns, name: &str, order: &Arc<Mutex<Vec<String>>>) -> tokio::task::JoinHandle<Turn> {
+    /// Asks for a turn in the background, writes its name down when it has it, and gives it back.
+    fn ask(turns: &Turns, name: &str, order: &Arc<Mutex<Vec<String>>>) -> tokio::task::JoinHandle<()> {
         let (turns, order, caller) = (turns.clone(), Arc::clone(order), Principal::new(name));
         tokio::spawn(async move {
-            let turn = turns.take(&caller).await;
+            let _turn = turns.take(&caller).await;
             order.lock().expect("a lock").push(caller.to_string());
-            turn
         })
     }
 
@@ -188,7 +187,7 @@ mod tests {
         assert_eq!(turns.load(), Load { running: 1, waiting: 6 });
         drop(first);
         for request in asked {
-            drop(request.await.expect("a turn"));
+            request.await.expect("a turn");
         }
         assert_eq!(*order.lock().expect("a lock"), ["ada", "grace", "alan", "ada", "grace", "ada"]);
         assert_eq!(turns.load(), Load { running: 0, waiting: 0 });
@@ -207,7 +206,7 @@ mod tests {
         assert!(turns.try_take(&grace).is_some());
         assert!(!third.is_finished());
         drop(held);
-        drop(third.await.expect("a turn"));
+        third.await.expect("a turn");
         assert_eq!(turns.load(), Load { running: 0, waiting: 0 });
     }
 
@@ -222,7 +221,7 @@ mod tests {
         let next = ask(&turns, "grace", &order);
         settle().await;
         drop(first);
-        drop(next.await.expect("a turn"));
+        next.await.expect("a turn");
         assert_eq!(turns.load(), Load { running: 0, waiting: 0 });
         assert_eq!(*order.lock().expect("a lock"), ["grace"]);
     }

@@ -45,7 +45,7 @@ pub(crate) async fn run(
         let more = richer_sample(language, settings);
         for (name, sample) in [(language.name, &language.sample)].into_iter().chain(more) {
             report::progress(name);
-            let row = client.run(language, sample).await?;
+            let row = client.run(language, sample).await.unwrap_or_else(|error| Row::failed(&error));
             failures += usize::from(row.result != "ok");
             rows.push(row.cells(name));
         }
@@ -194,6 +194,11 @@ impl Row {
             time: format!("{:.1} ms", time.as_secs_f64() * 1e3),
             result: if as_expected { "ok" } else { "FAILED" },
         }
+    }
+
+    fn failed(error: &anyhow::Error) -> Self {
+        let [version, engine, isolation, time] = Default::default();
+        Self { version, engine, isolation, time, result: "FAILED", output: error.to_string() }
     }
 
     fn cells(self, name: &str) -> Vec<String> {

@@ -30,15 +30,21 @@ pub(crate) async fn run(arguments: ServeArguments, settings: &Settings) -> anyho
         Some(path) => Some(Audit::open(path).with_context(|| format!("cannot write to `{}`", path.display()))?),
         None => None,
     };
-    let traces = arguments.otlp.as_deref().map(Traces::start).transpose()?;
+    let endpoint = arguments.otlp.as_deref().filter(|endpoint| !endpoint.is_empty());
+    let traces = endpoint.map(Traces::start).transpose()?;
     // Before anything is started: an address that is taken, or open to everybody, is the caller's to change.
     let listener = match arguments.http {
         Some(address) => Some(mcp::http::listen(address, &config.access).await.map_err(refuse_open)?),
         None => None,
     };
     let mut runtime = engine::runtime(settings, Vec::new()).await?;
-    if let Some(most) = arguments.runs_per_caller {
-        runtime = runtime.with_most_per_caller(usize::try_from(most.get())?);
+    match arguments.runs_per_caller {
+        Some(most) => runtime = runtime.with_most_per_caller(usize::try_from(most.get())?),
+        // Nobody who shares the server keeps all others from it for as long as a run may last.
+        None if !config.access.is_open() => {
+            runtime = runtime.with_most_per_caller(runtime::runs_at_one_time() * 3 / 4);
+        }
+        None => {}
     }
     let runtime = Arc::new(runtime);
     warm_up(&runtime);
@@ -47,8 +53,8 @@ pub(crate) async fn run(arguments: ServeArguments, settings: &Settings) -> anyho
     } else {
         mcp::Server::new(runtime, Watch { audit, traces: traces.is_some() })
     };
-    let shutdown = CancellationToken::new();
-    stop_on_signals(shutdown.clone())?;
+    let (shutdown, now) = (CancellationToken::new(), CancellationToken::new());
+    stop_on_signals(shutdown.clone(), now.clone())?;
     match listener {
         Some(listener) => {
             let address = listener.local_addr()?;
@@ -57,7 +63,10 @@ pub(crate) async fn run(arguments: ServeArguments, settings: &Settings) -> anyho
                 LogFormat::Json => tracing::info!(address = format!("http://{address}/mcp"), "serving"),
             }
             // Whatever still goes on ends with this process: the launcher ends its guests.
-            mcp::http::serve(server, listener, config, shutdown).await;
+            tokio::select! {
+                () = mcp::http::serve(server, listener, config, shutdown) => {}
+                () = now.cancelled() => {}
+            }
         }
         None => tokio::select! {
             end = mcp::serve_stdio(&server, shutdown.clone()) => end?,
@@ -109,14 +118,17 @@ fn warm_up(runtime: &Arc<runtime::Runtime>) {
     tokio::spawn(async move { runtime.warm_up().await });
 }
 
-fn stop_on_signals(shutdown: CancellationToken) -> io::Result<()> {
+/// The first signal asks for an end, the second one does not ask.
+fn stop_on_signals(shutdown: CancellationToken, now: CancellationToken) -> io::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+        for token in [shutdown, now] {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            token.cancel();
         }
-        shutdown.cancel();
     });
     Ok(())
 }

@@ -46,6 +46,30 @@ fn local_callers_are_served_and_foreign_pages_are_not() {
     assert_eq!(call(&endpoint, "1").status(), 200);
 }
 
+/// Whatever a guest makes large, the answer is one that clients take.
+#[test]
+fn no_guest_decides_how_large_an_answer_is() {
+    let served = serve(&[]);
+    let client = Endpoint::new(served.address()).modern();
+    for code in [
+        "print('\\x01' * 2_000_000)",
+        "raise type('A' * 900_000, (Exception,), {})",
+        "raise OSError(38, 'A' * 900_000)",
+        "'x' * 200_000",
+        "[0] * 100_000",
+        "for n in range(900): open('ü' * 100 + str(n), 'w').close()",
+        "for n in range(9): open(f'{n}.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + bytes(300_000))",
+        "import sys\nprint('a' * 400_000); print('b' * 400_000, file=sys.stderr); open('c.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + bytes(200_000))",
+    ] {
+        let answer = client.call("run_code", &json!({"language": "python", "code": code})).expect("an answer");
+        assert!(answer["result"]["structuredContent"]["status"] == "completed", "{code}: {answer}");
+        let size = answer.to_string().len();
+        assert!(size < 1 << 20, "{code}: {size} bytes");
+    }
+    let answer = client.call("run_code", &json!({"x".repeat(3_000_000): 1})).expect("a refusal");
+    assert!(answer.to_string().len() < 2_000);
+}
+
 #[test]
 fn tokens_open_the_door_for_their_owners() {
     let folder = tempfile::tempdir().expect("a temporary directory");

@@ -64,6 +64,25 @@ fn what_goes_on_may_end_and_nothing_new_begins() {
     assert!(served.wait().expect("it ends").success());
 }
 
+/// Some clients connect standard input to a socket, on which a read waits for as long as they like.
+#[test]
+fn a_silent_client_does_not_keep_a_server_from_its_end() {
+    let folder = folder();
+    let (theirs, ours) = std::os::unix::net::UnixStream::pair().expect("a pair of sockets");
+    let mut command = testkit::arena::host_command(crate::BELLJAR);
+    command.arg("serve").env("BELLJAR_CACHE", folder.path().join("cache"));
+    command.stdin(std::os::fd::OwnedFd::from(theirs)).stdout(std::process::Stdio::piped());
+    let mut server = command.spawn().expect("belljar starts");
+    let request = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
+    (&ours).write_all(format!("{request}\n").as_bytes()).expect("a socket");
+    let mut answer = [0];
+    server.stdout.as_mut().expect("piped").read_exact(&mut answer).expect("it answers");
+    let started = Instant::now();
+    kill_process(Pid::from_child(&server), Signal::TERM).expect("it is ours");
+    assert!(server.wait().expect("it ends").success());
+    assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
+}
+
 #[test]
 fn what_does_not_end_in_time_is_ended() {
     let folder = folder();

@@ -48,6 +48,23 @@ fn requests_beyond_a_callers_rate_get_a_429() {
     assert!(ada.request("tools/list", json!({})).is_ok(), "a caller that waited is served");
 }
 
+/// In the older era a run goes on when its client hangs up, and so does what it takes of the share.
+#[test]
+fn hanging_up_gives_no_share_back() {
+    let folder = folder();
+    let served = serve(folder.path(), &["--calls-per-caller", "2"]);
+    let endpoint = Endpoint::new(served.address());
+    let client = endpoint.legacy().expect("a session");
+    for _ in 0..2 {
+        let arguments = json!({"language": "bash", "code": "sleep 3"});
+        drop(client.send("tools/call", json!({"name": "run_code", "arguments": arguments})).expect("it answers"));
+    }
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!(call(&endpoint, "echo more").status(), 429);
+    thread::sleep(Duration::from_secs(4));
+    assert_eq!(stdout(&endpoint, "echo more"), "more\n");
+}
+
 /// One who asks for much does not keep another from its turn.
 #[test]
 fn callers_take_turns() {

@@ -196,7 +196,7 @@ impl<'a> Caller<'a> {
         assert!(content["stdout"] == expected, "{language}: the output is not the one of this run");
         if self.random.one_in(3) {
             let run = content["run"].as_str().unwrap_or_else(|| panic!("a flood without a name"));
-            self.owns(&json!(format!("run://{run}/stdout")), &head);
+            self.owns(&json!(format!("run://{run}/stdout?offset=0&limit=1000")), &head);
         }
     }
 

@@ -37,7 +37,8 @@ pub(super) enum Denied {
 }
 
 impl Access {
-    pub(super) fn is_open(&self) -> bool {
+    /// Whether callers are not asked who they are.
+    pub fn is_open(&self) -> bool {
         self.tokens.is_none() && self.oauth.is_none()
     }
 

@@ -12,6 +12,8 @@ use url::{Host, Url};
 use self::keys::Keys;
 use super::access::Denied;
 
+/// The longest name of a caller.
+const MOST_NAME: usize = 255;
 /// How far clocks may be apart, in seconds.
 const LEEWAY: u64 = 30;
 
@@ -123,7 +125,10 @@ impl OAuth {
         if !self.config.scopes.iter().all(allows) {
             return Err(Denied::Scope);
         }
-        // Never the name of somebody whom the operator gave a token.
+        if sub.len() > MOST_NAME || sub.chars().any(char::is_control) {
+            return Err(Denied::Invalid);
+        }
+        // Never the name of somebody whom the operator gave a token: those have no colon.
         Ok(Principal::new(format!("oauth:{sub}")))
     }
 

@@ -23,6 +23,8 @@ use super::{MAX_BODY, refuse};
 const BODY_TIME: Duration = Duration::from_secs(60);
 /// What a caller's requests may take in memory together.
 const MOST_BYTES: usize = 2 * MAX_BODY;
+/// Streams that a caller may listen on at one time.
+const MOST_STREAMS: u32 = 64;
 /// Rates of callers who have not been here for a while are forgotten when there are this many.
 const MOST_RATES: usize = 4096;
 
@@ -63,6 +65,18 @@ type Uses = HashMap<Principal, Use>;
 struct Use {
     calls: u32,
     bytes: usize,
+    /// Streams that it listens on.
+    streams: u32,
+}
+
+impl Use {
+    const NONE: Self = Self { calls: 0, bytes: 0, streams: 0 };
+    const CALL: Self = Self { calls: 1, ..Self::NONE };
+    const STREAM: Self = Self { streams: 1, ..Self::NONE };
+
+    fn bytes(bytes: usize) -> Self {
+        Self { bytes, ..Self::NONE }
+    }
 }
 
 /// Why a request is not taken.
@@ -71,6 +85,7 @@ enum Excess {
     Rate { wait: Duration },
     Calls { most: u32 },
     Bytes,
+    Streams,
 }
 
 /// Something that a caller has until this is dropped.
@@ -100,12 +115,16 @@ impl Throttle {
     fn hold(&self, caller: &Principal, what: Use) -> Result<Held, Excess> {
         let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
         let had = uses.get(caller).copied().unwrap_or_default();
-        let has = Use { calls: had.calls + what.calls, bytes: had.bytes + what.bytes };
+        let has =
+            Use { calls: had.calls + what.calls, bytes: had.bytes + what.bytes, streams: had.streams + what.streams };
         if has.calls > self.shares.calls {
             return Err(Excess::Calls { most: self.shares.calls });
         }
         if has.bytes > MOST_BYTES {
             return Err(Excess::Bytes);
+        }
+        if has.streams > MOST_STREAMS {
+            return Err(Excess::Streams);
         }
         uses.insert(caller.clone(), has);
         Ok(Held { uses: Arc::clone(&self.uses), caller: caller.clone(), what })
@@ -126,6 +145,7 @@ impl Drop for Held {
         if let Some(has) = uses.get_mut(&self.caller) {
             has.calls -= self.what.calls;
             has.bytes -= self.what.bytes;
+            has.streams -= self.what.streams;
             if *has == Use::default() {
                 uses.remove(&self.caller);
             }
@@ -139,6 +159,9 @@ impl Excess {
             Self::Rate { wait } => (*wait, "too many requests a second".to_owned()),
             Self::Calls { most } => {
                 (Duration::from_secs(1), format!("{most} calls of yours have not been answered yet, which is the most"))
+            }
+            Self::Streams => {
+                (Duration::from_secs(1), format!("you listen on {MOST_STREAMS} streams already, which is the most"))
             }
             Self::Bytes => (
                 Duration::from_secs(1),
@@ -155,16 +178,19 @@ impl Excess {
 
 /// Takes in a request's body, and holds callers to their shares.
 pub(super) async fn throttle(State(throttle): State<Arc<Throttle>>, request: Request, next: Next) -> Response {
-    // Streams that a client listens on, and the end of a session, ask for nothing.
-    if request.method() != Method::POST {
-        return next.run(request).await;
-    }
     let caller = request.extensions().get::<Principal>().cloned().unwrap_or_default();
+    if request.method() != Method::POST {
+        let held = match throttle.hold(&caller, if request.method() == Method::GET { Use::STREAM } else { Use::NONE }) {
+            Ok(held) => held,
+            Err(excess) => return excess.answer(&caller),
+        };
+        return keep(next.run(request).await, held);
+    }
     if let Err(excess) = throttle.check_rate(&caller) {
         return excess.answer(&caller);
     }
-    let (parts, body) = request.into_parts();
-    let bytes = match throttle.hold(&caller, Use { calls: 0, bytes: body_size(&parts.headers) }) {
+    let (mut parts, body) = request.into_parts();
+    let announced = match throttle.hold(&caller, Use::bytes(body_size(&parts.headers))) {
         Ok(bytes) => bytes,
         Err(excess) => return excess.answer(&caller),
     };
@@ -182,15 +208,24 @@ pub(super) async fn throttle(State(throttle): State<Arc<Throttle>>, request: Req
     {
         return excess.answer(&caller);
     }
-    let call = match is_call(&body).then(|| throttle.hold(&caller, Use { calls: 1, bytes: 0 })).transpose() {
-        Ok(call) => call,
+    // What it really has, which is no more than what it said.
+    drop(announced);
+    let what = Use { bytes: body.len(), ..if is_call(&body) { Use::CALL } else { Use::NONE } };
+    let held = match throttle.hold(&caller, what) {
+        Ok(held) => Arc::new(held),
         Err(excess) => return excess.answer(&caller),
     };
+    // A call goes on as long as its handler does, which has these parts; in the older era also when its client has hung up.
+    parts.extensions.insert(Arc::clone(&held));
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
-    // The call goes on as long as its answer does.
+    keep(response, held)
+}
+
+/// Holds on to something for as long as a response is being sent.
+fn keep(response: Response, held: impl Send + 'static) -> Response {
     response.map(|body| {
         Body::new(body.map_frame(move |frame| {
-            let _going = (&call, &bytes);
+            let _going = &held;
             frame
         }))
     })
@@ -225,7 +260,7 @@ mod tests {
     fn calls_are_counted_for_each_caller_and_given_back() {
         let throttle = Throttle::new(Shares { calls: 2, rate: None });
         let (ada, grace) = (Principal::new("ada"), Principal::new("grace"));
-        let call = Use { calls: 1, bytes: 0 };
+        let call = Use::CALL;
         let first = throttle.hold(&ada, call).expect("a first");
         let second = throttle.hold(&ada, call).expect("a second");
         assert!(matches!(throttle.hold(&ada, call), Err(Excess::Calls { most: 2 })));
@@ -240,9 +275,9 @@ mod tests {
     fn memory_is_each_callers_own() {
         let throttle = Throttle::new(Shares::default());
         let ada = Principal::new("ada");
-        let large = Use { calls: 0, bytes: MAX_BODY };
+        let large = Use::bytes(MAX_BODY);
         let _held = [throttle.hold(&ada, large).expect("one"), throttle.hold(&ada, large).expect("two")];
-        assert!(matches!(throttle.hold(&ada, Use { calls: 0, bytes: 1 }), Err(Excess::Bytes)));
+        assert!(matches!(throttle.hold(&ada, Use::bytes(1)), Err(Excess::Bytes)));
         assert!(throttle.hold(&Principal::new("grace"), large).is_ok());
     }
 

@@ -26,6 +26,9 @@ pub enum TokensError {
     /// A line that is none.
     #[error("line {0} is not `NAME TOKEN`")]
     Line(usize),
+    /// Names with one are an authorization server's.
+    #[error("the name in line {0} has a colon")]
+    Name(usize),
     /// A token that could be guessed.
     #[error("the token in line {line} is shorter than {MIN_TOKEN} characters")]
     Short {
@@ -61,6 +64,9 @@ impl Tokens {
             let (Some(name), Some(token), None) = (words.next(), words.next(), words.next()) else {
                 return Err(TokensError::Line(number));
             };
+            if name.contains(':') {
+                return Err(TokensError::Name(number));
+            }
             if token.len() < MIN_TOKEN {
                 return Err(TokensError::Short { line: number });
             }
@@ -107,6 +113,7 @@ mod tests {
             ("# nothing", "there is no token in it"),
             ("ada", "line 1 is not `NAME TOKEN`"),
             ("ada 0123456789abcdef x", "line 1 is not `NAME TOKEN`"),
+            ("oauth:ada 0123456789abcdef", "the name in line 1 has a colon"),
             ("ada short", "the token in line 1 is shorter than 16 characters"),
             ("ada 0123456789abcdef\ngrace 0123456789abcdef", "the token in line 2 is that of line 1 too"),
         ] {

@@ -23,7 +23,10 @@ const PAUSE: Duration = Duration::from_secs(10);
 const MOST_BYTES: u64 = 1 << 20;
 
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct Keys(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
     /// As tokens and the issuer's own document spell it.
     name: String,
     issuer: Url,
@@ -70,22 +73,35 @@ struct Metadata {
 
 impl Keys {
     pub(super) fn new(name: String, issuer: Url) -> Self {
-        Self { name, issuer, agent: fetch::agent(), state: Mutex::default(), asking: Semaphore::new(1) }
+        let (agent, asking) = (fetch::agent(), Semaphore::new(1));
+        Self(Arc::new(Shared { name, issuer, agent, state: Mutex::default(), asking }))
     }
 
     /// The key that a token says it was signed with.
     pub(super) async fn find(&self, header: &Header) -> Result<DecodingKey, Denied> {
-        if let Some(held) = self.held(FRESH)
-            && let Some(key) = choose(&held, header)
-        {
-            return DecodingKey::from_jwk(key).map_err(|_| Denied::Invalid);
+        let find = |age| {
+            let held = self.0.held(age)?;
+            choose(&held, header).map(DecodingKey::from_jwk)
+        };
+        if let Some(key) = find(FRESH) {
+            return key.map_err(|_| Denied::Invalid);
         }
-        self.refresh().await;
-        let held = self.held(STALE).ok_or(Denied::Unavailable)?;
-        let key = choose(&held, header).ok_or(Denied::Invalid)?;
-        DecodingKey::from_jwk(key).map_err(|_| Denied::Invalid)
+        // In a task of its own: a caller that hangs up does not take the answer with it.
+        let shared = Arc::clone(&self.0);
+        let refreshing = tokio::spawn(async move { shared.refresh().await });
+        if let Some(key) = find(STALE) {
+            return key.map_err(|_| Denied::Invalid);
+        }
+        refreshing.await.map_err(|_| Denied::Unavailable)?;
+        match find(STALE) {
+            Some(key) => key.map_err(|_| Denied::Invalid),
+            None if self.0.held(STALE).is_none() => Err(Denied::Unavailable),
+            None => Err(Denied::Invalid),
+        }
     }
+}
 
+impl Shared {
     /// Keys that are not older than this.
     fn held(&self, age: Duration) -> Option<Arc<JwkSet>> {
         let state = self.state();
