@@ -55,6 +55,6 @@ fn stdout(endpoint: &Endpoint, code: &str) -> String {
     let mut exchange = call(endpoint, code);
     let answer = exchange.answer().expect("an answer");
     let answer: Value = answer.unwrap_or_else(|| panic!("no answer: {exchange:?}"));
-    let stdout = answer["result"]["structuredContent"]["stdout"].as_str();
+    let stdout = answer.pointer("/result/structuredContent/stdout").and_then(Value::as_str);
     stdout.unwrap_or_else(|| panic!("{answer}")).to_owned()
 }

@@ -217,7 +217,9 @@ mod tests {
         let order = Arc::default();
         let gone: Vec<_> = (0..100).map(|_| ask(&turns, "ada", &order)).collect();
         settle().await;
-        gone.iter().for_each(|request| request.abort());
+        for request in &gone {
+            request.abort();
+        }
         let next = ask(&turns, "grace", &order);
         settle().await;
         drop(first);

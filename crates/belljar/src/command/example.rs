@@ -155,8 +155,8 @@ impl Client {
         let time = started.elapsed();
         let failed = answer.is_error == Some(true);
         let outcome: Outcome = structured(answer)?;
-        let as_expected = !failed && outcome.stdout == sample.stdout;
-        Ok(Row::new(outcome, as_expected, time))
+        let verdict = if !failed && outcome.stdout == sample.stdout { Verdict::AsExpected } else { Verdict::Failed };
+        Ok(Row::new(outcome, verdict, time))
     }
 
     async fn stop(self) -> anyhow::Result<()> {
@@ -174,6 +174,12 @@ fn structured<T: serde::de::DeserializeOwned>(answer: CallToolResult) -> anyhow:
     }
 }
 
+#[derive(Debug, Clone, Copy)]
+enum Verdict {
+    AsExpected,
+    Failed,
+}
+
 struct Row {
     version: String,
     engine: String,
@@ -184,15 +190,18 @@ struct Row {
 }
 
 impl Row {
-    fn new(outcome: Outcome, as_expected: bool, time: Duration) -> Self {
-        let shown = if as_expected { &outcome.stdout } else { &outcome.stderr };
+    fn new(outcome: Outcome, verdict: Verdict, time: Duration) -> Self {
+        let (result, shown) = match verdict {
+            Verdict::AsExpected => ("ok", &outcome.stdout),
+            Verdict::Failed => ("FAILED", &outcome.stderr),
+        };
         Self {
             output: shown.trim_end().lines().take(3).collect::<Vec<_>>().join(" | ").chars().take(48).collect(),
             version: outcome.runtime.version,
             engine: outcome.engine,
             isolation: outcome.isolation.level,
             time: format!("{:.1} ms", time.as_secs_f64() * 1e3),
-            result: if as_expected { "ok" } else { "FAILED" },
+            result,
         }
     }
 

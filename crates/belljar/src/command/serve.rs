@@ -55,23 +55,22 @@ pub(crate) async fn run(arguments: ServeArguments, settings: &Settings) -> anyho
     };
     let (shutdown, now) = (CancellationToken::new(), CancellationToken::new());
     stop_on_signals(shutdown.clone(), now.clone())?;
-    match listener {
-        Some(listener) => {
-            let address = listener.local_addr()?;
-            match arguments.log_format {
-                LogFormat::Text => report::note(&format!("belljar: serving at http://{address}/mcp\n")),
-                LogFormat::Json => tracing::info!(address = format!("http://{address}/mcp"), "serving"),
-            }
-            // Whatever still goes on ends with this process: the launcher ends its guests.
-            tokio::select! {
-                () = mcp::http::serve(server, listener, config, shutdown) => {}
-                () = now.cancelled() => {}
-            }
+    // Whatever still goes on after this ends with the process: the launcher ends its guests.
+    if let Some(listener) = listener {
+        let address = listener.local_addr()?;
+        match arguments.log_format {
+            LogFormat::Text => report::note(&format!("belljar: serving at http://{address}/mcp\n")),
+            LogFormat::Json => tracing::info!(address = format!("http://{address}/mcp"), "serving"),
         }
-        None => tokio::select! {
+        tokio::select! {
+            () = mcp::http::serve(server, listener, config, shutdown) => {}
+            () = now.cancelled() => {}
+        }
+    } else {
+        tokio::select! {
             end = mcp::serve_stdio(&server, shutdown.clone()) => end?,
             () = async { shutdown.cancelled().await; tokio::time::sleep(LAST_ANSWERS).await } => {}
-        },
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -77,7 +77,7 @@ fn callers_take_turns() {
         let many: Vec<_> = (0..12).map(|_| scope.spawn(|| stdout(&ada, "sleep 0.5"))).collect();
         thread::sleep(Duration::from_millis(300));
         assert_eq!(stdout(&grace, "echo mine"), "mine\n");
-        assert!(!many.iter().all(|run| run.is_finished()), "she waited for all of them");
+        assert!(!many.iter().all(thread::ScopedJoinHandle::is_finished), "she waited for all of them");
         for run in many {
             run.join().expect("a thread");
         }

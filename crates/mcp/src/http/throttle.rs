@@ -20,7 +20,7 @@ use serde::Deserialize;
 use super::{MAX_BODY, refuse};
 
 /// How long a request's body may take. One that comes slowly on purpose holds nothing but its own connection until then.
-const BODY_TIME: Duration = Duration::from_secs(60);
+const BODY_TIME: Duration = Duration::from_mins(1);
 /// What a caller's requests may take in memory together.
 const MOST_BYTES: usize = 2 * MAX_BODY;
 /// Streams that a caller may listen on at one time.

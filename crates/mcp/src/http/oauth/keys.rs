@@ -175,13 +175,11 @@ fn well_known(issuer: &Url) -> [Url; 2] {
 /// The key with the token's name; where the token names none, the only one that fits.
 fn choose<'keys>(keys: &'keys JwkSet, header: &Header) -> Option<&'keys Jwk> {
     let fits = |key: &&Jwk| is_for(key, header.alg);
-    match &header.kid {
-        Some(name) => keys.keys.iter().find(|key| key.common.key_id.as_ref() == Some(name)).filter(fits),
-        None => {
-            let mut fitting = keys.keys.iter().filter(fits);
-            fitting.next().filter(|_| fitting.next().is_none())
-        }
+    if let Some(name) = &header.kid {
+        return keys.keys.iter().find(|key| key.common.key_id.as_ref() == Some(name)).filter(fits);
     }
+    let mut fitting = keys.keys.iter().filter(fits);
+    fitting.next().filter(|_| fitting.next().is_none())
 }
 
 /// Whether a key may have signed with this algorithm. Secrets that both sides know are no keys of an issuer's.
