@@ -120,7 +120,7 @@ fn reader_of_example_gone() {
     let mut example = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("belljar starts");
     let mut line = String::new();
     BufReader::new(example.stdout.take().expect("piped above")).read_line(&mut line).expect("a pipe");
-    assert!(line.starts_with("Each sample runs in a fresh sandbox"), "{line}");
+    assert!(line.starts_with("A server and its client"), "{line}");
     let status = wait(&mut example, Instant::now() + Duration::from_secs(20));
     let mut words = String::new();
     std::io::Read::read_to_string(&mut example.stderr.take().expect("piped above"), &mut words).expect("a pipe");
