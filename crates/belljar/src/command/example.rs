@@ -30,7 +30,8 @@ pub(crate) async fn run(
     // What is asked for by name is tried, and refused by the server where it cannot be run.
     let available = if arguments.languages.is_empty() { client.languages().await? } else { Languages::default() };
     report::print(
-        "A server and its client over MCP. Each sample runs in a fresh sandbox: no network, no files of yours, nothing left behind.\n\n",
+        "A server and its client over MCP. Each sample runs in a fresh sandbox:\n\
+         no network, no files of yours, nothing left behind.\n\n",
     )?;
 
     let headings = ["language", "version", "engine", "isolation", "time", "result", "output"];
