@@ -11,6 +11,7 @@ mod live;
 mod metrics;
 mod mirror;
 mod prompts;
+mod recording;
 mod resources;
 mod result;
 mod room;

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sandbox::{LiveOutput, Stream};
 use tokio::sync::Notify;
 
+use crate::recording::Recording;
+
 /// What is kept of each stream for `run://` resources.
 const MOST_RECORDED: usize = 8 << 20;
 /// What a progress notification carries at most; of more, the latest.
@@ -22,8 +24,8 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Heard {
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
+    stdout: Recording,
+    stderr: Recording,
     /// Not told yet.
     news: Vec<u8>,
 }
@@ -36,7 +38,7 @@ impl LiveOutput for Live {
             Stream::Stderr => &mut heard.stderr,
         };
         let room = MOST_RECORDED.saturating_sub(recording.len()).min(bytes.len());
-        recording.extend_from_slice(bytes.get(..room).unwrap_or_default());
+        recording.push(bytes.get(..room).unwrap_or_default());
         let latest = bytes.get(bytes.len().saturating_sub(MOST_NEWS)..).unwrap_or_default();
         let told_later = heard.news.len();
         let too_many = (told_later + latest.len()).saturating_sub(MOST_NEWS);
@@ -67,7 +69,7 @@ impl Live {
     }
 
     /// All that was recorded, standard output and standard error.
-    pub(crate) fn take_recording(&self) -> (Vec<u8>, Vec<u8>) {
+    pub(crate) fn take_recording(&self) -> (Recording, Recording) {
         let mut heard = self.0.heard.lock().unwrap_or_else(PoisonError::into_inner);
         (std::mem::take(&mut heard.stdout), std::mem::take(&mut heard.stderr))
     }
@@ -86,7 +88,8 @@ mod tests {
         live.output(Stream::Stderr, &"ö".as_bytes()[1..]);
         assert_eq!(live.take_news(), "ö");
         assert_eq!(live.take_news(), "");
-        assert_eq!(live.take_recording(), ("a ü".into(), "ö".into()));
+        let (stdout, stderr) = live.take_recording();
+        assert_eq!((stdout.bytes(), stderr.bytes()), ("a ü".into(), "ö".into()));
     }
 
     #[test]

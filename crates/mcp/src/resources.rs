@@ -72,11 +72,11 @@ pub(crate) async fn read(
         }
         uri::Resource::Stdout(run) => {
             let kept = runs.find(run, owner).ok_or_else(not_found)?;
-            ResourceContents::text(String::from_utf8_lossy(part.of(&kept.stdout)), name)
+            ResourceContents::text(String::from_utf8_lossy(part.of(&kept.stdout.bytes())), name)
         }
         uri::Resource::Stderr(run) => {
             let kept = runs.find(run, owner).ok_or_else(not_found)?;
-            ResourceContents::text(String::from_utf8_lossy(part.of(&kept.stderr)), name)
+            ResourceContents::text(String::from_utf8_lossy(part.of(&kept.stderr.bytes())), name)
         }
         uri::Resource::File(run, path) => {
             let kept = runs.find(run, owner).ok_or_else(not_found)?;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use sandbox::{OutputFile, Principal};
 
 use crate::hex::hex;
+use crate::recording::Recording;
 
 /// How long a run is kept.
 const KEEP: Duration = Duration::from_mins(15);
@@ -19,8 +20,8 @@ const MOST_BYTES: usize = 128 << 20;
 /// A run that is kept.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    pub(crate) stdout: Vec<u8>,
-    pub(crate) stderr: Vec<u8>,
+    pub(crate) stdout: Recording,
+    pub(crate) stderr: Recording,
     /// Those whose contents came back.
     pub(crate) files: Vec<OutputFile>,
 }
@@ -93,7 +94,9 @@ mod tests {
     use super::*;
 
     fn kept(size: usize) -> Kept {
-        Kept { stdout: vec![b'x'; size], stderr: Vec::new(), files: Vec::new() }
+        let mut stdout = Recording::default();
+        stdout.push(&vec![b'x'; size]);
+        Kept { stdout, stderr: Recording::default(), files: Vec::new() }
     }
 
     #[test]
