@@ -148,9 +148,9 @@ pub(crate) struct ServeArguments {
     /// Runs of one caller at one time; more wait [default: three quarters of the turns, where callers are told apart]
     #[arg(long, value_name = "COUNT")]
     pub(crate) runs_per_caller: Option<NonZeroU32>,
-    /// Calls of one caller that are not answered yet; more get a 429
-    #[arg(long, value_name = "COUNT", requires = "http", default_value = "256")]
-    pub(crate) calls_per_caller: NonZeroU32,
+    /// Calls of one caller that are not answered yet; more get a 429 [default: 256]
+    #[arg(long, value_name = "COUNT", requires = "http")]
+    pub(crate) calls_per_caller: Option<NonZeroU32>,
     /// Requests of one caller a second; more get a 429 [default: no limit]
     #[arg(long, value_name = "COUNT", requires = "http")]
     pub(crate) rate: Option<NonZeroU32>,

@@ -32,8 +32,7 @@ pub(crate) fn log(level: LogLevel, format: LogFormat) {
         LogLevel::Info => LevelFilter::INFO,
         LogLevel::Debug => LevelFilter::DEBUG,
     };
-    let ours =
-        Targets::new().with_targets([("belljar", level), ("belljar_mcp", level), ("belljar_engine_wasm", level)]);
+    let ours = Targets::new().with_targets([("belljar", level), ("belljar_mcp", level)]);
     let layer = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).with_target(false);
     let layer = match format {
         LogFormat::Text => layer.compact().boxed(),

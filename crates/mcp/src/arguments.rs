@@ -8,8 +8,6 @@ use serde_json::{Map, Value};
 
 use crate::room;
 
-/// The longest name that somebody may have meant something by.
-const MOST_NAME: usize = 100;
 /// The most that is repeated of what a caller sent.
 const MOST_ECHO: usize = 300;
 
@@ -118,23 +116,13 @@ fn wanted(schema: &Map<String, Value>, name: &str) -> String {
 
 fn unknown_argument(unknown: &str, known: &[&str]) -> Refusal {
     let list = || known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let hint = match nearest(unknown, known) {
+    let hint = match sandbox::nearest(unknown, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None if known.is_empty() => "this tool takes none".to_owned(),
         None => format!("there are {}", list()),
     };
     let unknown = room::shortened(unknown, MOST_ECHO);
     Refusal::new("arguments", format!("`{unknown}` is not an argument of this tool"), hint)
-}
-
-/// The known name that somebody may have meant.
-pub(crate) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
-    if given.len() > MOST_NAME {
-        return None;
-    }
-    let score = |name: &&'a str| strsim::jaro_winkler(&given.to_lowercase(), name);
-    let best = known.iter().copied().max_by(|one, other| score(one).total_cmp(&score(other)))?;
-    (score(&best) > 0.8).then_some(best)
 }
 
 #[cfg(test)]

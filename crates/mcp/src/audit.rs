@@ -40,7 +40,7 @@ pub enum Verdict {
     Ran(Box<Ran>),
     /// It was not started.
     Refused {
-        /// Why.
+        /// Which argument was wrong. Not how: that may be in the caller's words.
         reason: String,
     },
     /// It was ended by whoever called it.

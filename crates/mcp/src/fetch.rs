@@ -1,4 +1,4 @@
-//! What this server asks others for: an authorization server's keys, and nothing else. Never for a guest.
+//! What this server says to others: it asks an authorization server for its keys, and sends traces where an operator wants them. Never for a guest.
 
 use std::sync::Arc;
 use std::time::Duration;

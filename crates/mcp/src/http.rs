@@ -44,7 +44,7 @@ const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const LOOPBACK_ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
 
 /// What an operator decides about a server.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct HttpConfig {
     /// Who is let in.
     pub access: Access,

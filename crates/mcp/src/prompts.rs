@@ -4,8 +4,6 @@ use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::Value;
 
-use crate::arguments::nearest;
-
 struct Template {
     name: &'static str,
     title: &'static str,
@@ -76,7 +74,7 @@ pub(crate) fn list() -> Vec<Prompt> {
 pub(crate) fn get(name: &str, given: &JsonObject) -> Result<GetPromptResult, ErrorData> {
     let Some(template) = TEMPLATES.iter().find(|template| template.name == name) else {
         let names: Vec<&str> = TEMPLATES.iter().map(|template| template.name).collect();
-        let hint = match nearest(name, &names) {
+        let hint = match sandbox::nearest(name, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are `{}`", names.join("`, `")),
         };

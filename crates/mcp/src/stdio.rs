@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Server;
 
-/// How long requests may still go on when their client has closed its end: long enough for answers that are on their way.
+/// How long requests may still go on when their client has closed its end, or the server is told to stop: long enough for answers that are on their way.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 /// Why the client cannot be served.
@@ -33,17 +33,24 @@ pub async fn serve(server: &Arc<Server>, shutdown: CancellationToken) -> Result<
     let ended = CancellationToken::new();
     let reader = Watched { reader, ended: ended.clone() };
     let serving = async {
-        match server.connect().serve_with_ct((reader, writer), shutdown).await {
+        match server.connect().serve_with_ct((reader, writer), shutdown.clone()).await {
             Ok(running) => running.waiting().await.map(|_| ()).map_err(StdioError::Broken),
             // It came and went.
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
             Err(error) => Err(StdioError::Opening(error.into())),
         }
     };
+    let over = async {
+        tokio::select! {
+            () = ended.cancelled() => {}
+            () = shutdown.cancelled() => {}
+        }
+        tokio::time::sleep(LAST_ANSWERS).await;
+    };
     tokio::select! {
         end = serving => end,
         // rmcp would wait for all requests to end.
-        () = async { ended.cancelled().await; tokio::time::sleep(LAST_ANSWERS).await } => Ok(()),
+        () = over => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ use runtime::RunError;
 use sandbox::{Limits, Refusal};
 use serde_json::{Map, Value};
 
-use crate::{arguments, room};
+use crate::room;
 
 pub(crate) use list_runtimes::{list_runtimes, runtime_document};
 pub(crate) use run_code::{Run, prepare};
@@ -51,7 +51,7 @@ const NAMES: &[&str] = &[RUN_CODE, LIST_RUNTIMES];
 /// What to say to a name that is none of a tool's.
 pub(crate) fn unknown(name: &str) -> String {
     let name = &*room::shortened(name, MOST_ECHO);
-    match arguments::nearest(name, NAMES) {
+    match sandbox::nearest(name, NAMES.iter().copied()) {
         Some(near) => format!("there is no tool `{name}`; did you mean `{near}`?"),
         None => format!("there is no tool `{name}`; there are `{}`", NAMES.join("`, `")),
     }

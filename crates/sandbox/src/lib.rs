@@ -18,6 +18,7 @@ mod engine;
 mod isolation;
 mod language;
 mod limits;
+mod nearest;
 mod outcome;
 mod path;
 mod plan;
@@ -35,6 +36,7 @@ pub use language::{
     strip_fence,
 };
 pub use limits::{LimitKind, Limits, LimitsRequest};
+pub use nearest::nearest;
 pub use outcome::{
     CpuSource, GuestError, LastValue, MemorySource, Outcome, OutputFile, Promotion, SkipReason, SkippedFile, Status,
     Usage, signal_name,

@@ -179,27 +179,17 @@ fn program(request: &Request) -> Result<(&'static Language, Vec<u8>), Refusal> {
 fn unknown_language(name: &str) -> Refusal {
     let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
     let ids: Vec<&str> = Language::all().iter().map(|language| language.id).collect();
-    let hint = match nearest(name) {
-        Some(near) => format!("did you mean `{near}`?"),
+    let hint = match nearest_language(name) {
+        Some(near) => format!("did you mean `{}`?", near.id),
         None => format!("use one of {}", ids.join(", ")),
     };
     Refusal::new("language", format!("`{shown}` is not a language belljar knows"), hint)
 }
 
 /// The language whose id or alias somebody may have meant.
-fn nearest(name: &str) -> Option<&'static str> {
-    const ALIKE: f64 = 0.85;
-    // Nobody means something by a text of this length.
-    let name = name.to_lowercase();
-    if name.len() > 40 {
-        return None;
-    }
-    let score = |language: &&Language| {
-        let names = language.aliases.iter().chain(std::iter::once(&language.id));
-        names.map(|known| strsim::jaro_winkler(&name, known)).fold(0.0, f64::max)
-    };
-    let best = Language::all().iter().max_by(|one, other| score(one).total_cmp(&score(other)))?;
-    (score(&best) > ALIKE).then_some(best.id)
+fn nearest_language(name: &str) -> Option<&'static Language> {
+    let names = Language::all().iter().flat_map(|language| language.aliases.iter().copied().chain([language.id]));
+    Language::find(crate::nearest(name, names)?)
 }
 
 fn undetected(error: &DetectError) -> Refusal {

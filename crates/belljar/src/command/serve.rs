@@ -1,10 +1,10 @@
 //! `belljar serve`: the MCP server.
 
 use std::io;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use belljar::{Settings, engine};
@@ -18,9 +18,6 @@ use tokio_util::sync::CancellationToken;
 use crate::arguments::{LogFormat, LogLevel, ServeArguments};
 use crate::report;
 use crate::telemetry::{self, Traces};
-
-/// How long requests over stdio may take to end when the server has been told to stop.
-const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(arguments: ServeArguments, settings: &Settings) -> anyhow::Result<ExitCode> {
     let default_level = if arguments.http.is_some() { LogLevel::Info } else { LogLevel::Warn };
@@ -67,10 +64,7 @@ pub(crate) async fn run(arguments: ServeArguments, settings: &Settings) -> anyho
             () = now.cancelled() => {}
         }
     } else {
-        tokio::select! {
-            end = mcp::serve_stdio(&server, shutdown.clone()) => end?,
-            () = async { shutdown.cancelled().await; tokio::time::sleep(LAST_ANSWERS).await } => {}
-        }
+        mcp::serve_stdio(&server, shutdown).await?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -92,7 +86,8 @@ fn http_config(arguments: &ServeArguments) -> anyhow::Result<HttpConfig> {
         oauth,
         origins: arguments.origins.clone(),
     };
-    let shares = Shares { calls: arguments.calls_per_caller.get(), rate: arguments.rate };
+    let calls = arguments.calls_per_caller.map_or(Shares::default().calls, NonZeroU32::get);
+    let shares = Shares { calls, rate: arguments.rate };
     Ok(HttpConfig { access, shares, drain: arguments.drain })
 }
 

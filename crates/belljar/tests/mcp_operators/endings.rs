@@ -5,10 +5,8 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
 use testkit::mcp_http::Endpoint;
 use testkit::processes;
-use testkit::server::Served;
 
 use crate::{folder, serve, stdout};
 
@@ -44,10 +42,6 @@ fn slow_clients_are_cut_off() {
     assert_eq!(stdout(&Endpoint::new(served.address()), "echo in time"), "in time\n");
 }
 
-fn terminate(served: &Served) {
-    kill_process(Pid::from_raw(served.pid()).expect("a pid"), Signal::TERM).expect("it is ours");
-}
-
 #[test]
 fn what_goes_on_may_end_and_nothing_new_begins() {
     let folder = folder();
@@ -56,7 +50,7 @@ fn what_goes_on_may_end_and_nothing_new_begins() {
     thread::scope(|scope| {
         let going = scope.spawn(|| stdout(&endpoint, "sleep 1.5; echo finished"));
         thread::sleep(Duration::from_millis(700));
-        terminate(&served);
+        processes::terminate(served.pid());
         thread::sleep(Duration::from_millis(100));
         assert!(TcpStream::connect(served.address()).is_err(), "it still listens");
         assert_eq!(going.join().expect("a thread"), "finished\n");
@@ -78,7 +72,7 @@ fn a_silent_client_does_not_keep_a_server_from_its_end() {
     let mut answer = [0];
     server.stdout.as_mut().expect("piped").read_exact(&mut answer).expect("it answers");
     let started = Instant::now();
-    kill_process(Pid::from_child(&server), Signal::TERM).expect("it is ours");
+    processes::terminate(i32::try_from(server.id()).expect("a pid"));
     assert!(server.wait().expect("it ends").success());
     assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
 }
@@ -95,7 +89,7 @@ fn what_does_not_end_in_time_is_ended() {
         let going = scope.spawn(|| endpoint.modern().request("tools/call", arguments));
         thread::sleep(Duration::from_millis(700));
         let started = Instant::now();
-        terminate(&served);
+        processes::terminate(served.pid());
         assert!(served.wait().expect("it ends").success());
         assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
         assert!(going.join().expect("a thread").is_err(), "there is no answer to make up");

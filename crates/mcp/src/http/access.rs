@@ -11,7 +11,7 @@ use sandbox::Principal;
 use super::{OAuth, Tokens, refuse};
 
 /// Who is let in. With neither tokens nor an issuer, everybody who reaches the address is the local user.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Access {
     /// Tokens that the operator handed out.
     pub tokens: Option<Tokens>,

@@ -61,7 +61,7 @@ pub(super) struct Throttle {
 /// What callers have, those that have anything.
 type Uses = HashMap<Principal, Use>;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Use {
     calls: u32,
     bytes: usize,
@@ -114,7 +114,7 @@ impl Throttle {
 
     fn hold(&self, caller: &Principal, what: Use) -> Result<Held, Excess> {
         let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
-        let had = uses.get(caller).copied().unwrap_or_default();
+        let had = uses.get(caller).copied().unwrap_or(Use::NONE);
         let has =
             Use { calls: had.calls + what.calls, bytes: had.bytes + what.bytes, streams: had.streams + what.streams };
         if has.calls > self.shares.calls {
@@ -146,7 +146,7 @@ impl Drop for Held {
             has.calls -= self.what.calls;
             has.bytes -= self.what.bytes;
             has.streams -= self.what.streams;
-            if *has == Use::default() {
+            if *has == Use::NONE {
                 uses.remove(&self.caller);
             }
         }
@@ -203,14 +203,15 @@ pub(super) async fn throttle(State(throttle): State<Arc<Throttle>>, request: Req
         }
         Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT, "the request's body did not come in time"),
     };
-    if method_of(&body) == "initialize"
+    let wanted = Wanted::read(&body);
+    if wanted == Wanted::Session
         && let Err(excess) = throttle.check_sessions(&caller)
     {
         return excess.answer(&caller);
     }
     // What it really has, which is no more than what it said.
     drop(announced);
-    let what = Use { bytes: body.len(), ..if is_call(&body) { Use::CALL } else { Use::NONE } };
+    let what = Use { bytes: body.len(), ..if wanted == Wanted::Call { Use::CALL } else { Use::NONE } };
     let held = match throttle.hold(&caller, what) {
         Ok(held) => Arc::new(held),
         Err(excess) => return excess.answer(&caller),
@@ -237,19 +238,30 @@ fn body_size(headers: &HeaderMap) -> usize {
     length.unwrap_or(MAX_BODY).min(MAX_BODY)
 }
 
-/// Whether somebody waits for its answer for long. Cancelling must be possible whatever goes on.
-fn is_call(body: &Bytes) -> bool {
-    method_of(body) == "tools/call"
+/// What a message asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Session,
+    /// Somebody waits for its answer for long.
+    Call,
+    /// Cancelling is among these: it must be possible whatever goes on.
+    Little,
 }
 
-fn method_of(body: &Bytes) -> Cow<'_, str> {
-    #[derive(Default, Deserialize)]
-    struct Message<'a> {
-        #[serde(borrow, default)]
-        method: Cow<'a, str>,
-    }
+impl Wanted {
+    fn read(body: &Bytes) -> Self {
+        #[derive(Default, Deserialize)]
+        struct Message<'a> {
+            #[serde(borrow, default)]
+            method: Cow<'a, str>,
+        }
 
-    serde_json::from_slice::<Message<'_>>(body).unwrap_or_default().method
+        match &*serde_json::from_slice::<Message<'_>>(body).unwrap_or_default().method {
+            "initialize" => Self::Session,
+            "tools/call" => Self::Call,
+            _ => Self::Little,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -293,13 +305,17 @@ mod tests {
     #[test]
     fn only_calls_of_tools_are_calls() {
         for (body, expected) in [
-            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}"#, true),
-            (r#"{"params":{"method":"x"},"method":"tools\/call"}"#, true),
-            (r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"method":"tools/call"}}"#, false),
-            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, false),
-            ("no JSON", false),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}"#, Wanted::Call),
+            (r#"{"params":{"method":"x"},"method":"tools\/call"}"#, Wanted::Call),
+            (
+                r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"method":"tools/call"}}"#,
+                Wanted::Little,
+            ),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, Wanted::Session),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Wanted::Little),
+            ("no JSON", Wanted::Little),
         ] {
-            assert_eq!(is_call(&Bytes::from(body)), expected, "{body}");
+            assert_eq!(Wanted::read(&Bytes::from(body)), expected, "{body}");
         }
     }
 }
