@@ -289,10 +289,19 @@ pub(crate) fn send<T: Serialize>(socket: impl AsFd, message: &T, descriptors: &[
 
 /// Receives one packet into `buffer`; `None` when the peer is gone.
 pub(crate) fn receive_bytes(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<Option<(usize, Vec<OwnedFd>)>> {
+    receive_as(socket, buffer, RecvFlags::empty())
+}
+
+/// As [`receive_bytes`], but an error if nothing is there.
+pub(crate) fn receive_waiting_bytes(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<Option<(usize, Vec<OwnedFd>)>> {
+    receive_as(socket, buffer, RecvFlags::DONTWAIT)
+}
+
+fn receive_as(socket: impl AsFd, buffer: &mut [u8], flags: RecvFlags) -> io::Result<Option<(usize, Vec<OwnedFd>)>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let received = rustix::io::retry_on_intr(|| {
-        recvmsg(&socket, &mut [IoSliceMut::new(buffer)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)
+        recvmsg(&socket, &mut [IoSliceMut::new(buffer)], &mut ancillary, flags | RecvFlags::CMSG_CLOEXEC)
     })?;
     let mut descriptors = Vec::new();
     for message in ancillary.drain() {
