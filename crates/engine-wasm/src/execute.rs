@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use belljar_wasi::Image;
 use sandbox::{OutputFile, SkippedFile};
-use wasmtime::{Engine, Result, Store, Trap, UpdateDeadline};
+use wasmtime::{Engine, Result, Store, Trap};
 
 use crate::guest::{Guest, Surroundings};
+use crate::halt;
 use crate::protocol::{Collecting, End, Finished, Job, JobLimits, MadeFile, RunId};
 use crate::run::{Interruption, Run};
 use crate::runtime::Runtime;
@@ -77,7 +78,7 @@ impl Executor {
         let mut store = new_store(&runtime.engine, &surroundings, run)?;
         let instance = runtime.pre.instantiate(&mut store)?;
         Guest::adopt(&mut store, &instance)?;
-        let result = runtime.driver.run(&mut store, &instance, job);
+        let result = halt::stoppable(&runtime.grounds, run, || runtime.driver.run(&mut store, &instance, job));
         let end = judge(result, run, store.data());
         Ok((end, store))
     }
@@ -98,15 +99,6 @@ pub(crate) fn set_up_store(engine: &Engine, image: &Image) -> Result<(Store<Gues
 fn new_store(engine: &Engine, surroundings: &Surroundings<'_>, run: &Arc<Run>) -> Result<Store<Guest>> {
     let mut store = Store::new(engine, Guest::new(surroundings, Arc::clone(run))?);
     store.limiter(|guest| guest.limiter());
-    store.set_epoch_deadline(1);
-    let run = Arc::clone(run);
-    // The epoch moves when some run has to end; each run finds out whether it is the one.
-    store.epoch_deadline_callback(move |_| {
-        if run.is_over_cpu() {
-            run.interrupt(Interruption::OverCpu);
-        }
-        Ok(if run.interruption().is_some() { UpdateDeadline::Interrupt } else { UpdateDeadline::Continue(1) })
-    });
     Ok(store)
 }
 
@@ -122,7 +114,9 @@ fn judge(result: Result<i32>, run: &Run, guest: &Guest) -> End {
         Ok(code) => End::Exited(code.to_le_bytes()[0]),
         Err(error) => match (error.downcast_ref::<belljar_wasi::End>(), error.downcast_ref::<Trap>()) {
             (Some(belljar_wasi::End::Exit(code)), _) => End::Exited(code.to_le_bytes()[0]),
-            (Some(belljar_wasi::End::Interrupted), _) | (None, Some(Trap::Interrupt)) => interrupted(run),
+            (Some(belljar_wasi::End::Interrupted), _) => interrupted(run),
+            // A run that had to end was sent to a trap.
+            (None, Some(_)) if run.interruption().is_some() => interrupted(run),
             (None, Some(trap)) => End::Trapped { signal: signal_of(*trap), message: trap.to_string() },
             (None, None) => End::Trapped { signal: SIGABRT, message: format!("{error:#}") },
         },

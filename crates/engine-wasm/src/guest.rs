@@ -162,7 +162,7 @@ impl Host for World {
             OutputStream::Stdout => protocol::OutputStream::Stdout,
             OutputStream::Stderr => protocol::OutputStream::Stderr,
         };
-        // A run that is interrupted here finds out at the next epoch.
+        // A run that is interrupted here is called up again.
         self.run.write(stream, bytes).ok();
     }
 }

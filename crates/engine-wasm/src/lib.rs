@@ -11,6 +11,7 @@ mod driver;
 mod error;
 mod execute;
 mod guest;
+mod halt;
 mod javascript;
 mod jobs;
 mod machine;

@@ -15,7 +15,6 @@ pub(crate) const THREAD_STACK: usize = WASM_STACK + (4 << 20);
 fn config() -> Config {
     let mut config = Config::new();
     config
-        .epoch_interruption(true)
         // C++ in NumPy throws.
         .wasm_exceptions(true)
         // All that 32 bits reach is reserved, so that no access needs a check of its bounds. What a run may have is its store's to say.

@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::process::Pid;
+use rustix::thread::gettid;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::halt;
 use crate::protocol::{self, JobLimits, OUTPUT_WINDOW, OutputStream, Piece, Reply, RunId};
 
 /// Output is sent when this much has gathered,
@@ -22,6 +25,7 @@ const PIECE_OVERHEAD: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Run {
     id: RunId,
+    thread: Pid,
     started: Instant,
     deadline: Instant,
     /// What its thread had used before.
@@ -63,6 +67,7 @@ impl Run {
         let started = Instant::now();
         Self {
             id,
+            thread: gettid(),
             started,
             deadline: started + Duration::from_micros(limits.wall_micros),
             cpu_before: thread_cpu_time(),
@@ -87,9 +92,17 @@ impl Run {
         thread_cpu_time().saturating_sub(self.cpu_before)
     }
 
-    /// Whether it has used all of its CPU time. Only its own thread can tell.
-    pub(crate) fn is_over_cpu(&self) -> bool {
-        self.cpu_time() >= self.cpu_limit
+    /// Whether it must not go on. Only its own thread can tell, also in the middle of anything: this takes no lock.
+    pub(crate) fn must_end(&self) -> bool {
+        if self.cpu_time() >= self.cpu_limit {
+            self.mark(Interruption::OverCpu);
+        }
+        self.interruption().is_some()
+    }
+
+    /// Makes its thread look up from guest code, if it must not go on.
+    pub(crate) fn call_up(&self) {
+        halt::signal(self.thread);
     }
 
     pub(crate) fn interruption(&self) -> Option<Interruption> {
@@ -101,12 +114,16 @@ impl Run {
         }
     }
 
-    /// Ends it for this reason, unless it is being ended already. Guest code hears of it at the next epoch, a host call that waits at once.
+    /// Ends it for this reason, unless it is being ended already. Guest code hears of it when it is called up, a host call that waits at once.
     pub(crate) fn interrupt(&self, why: Interruption) {
-        self.interruption.compare_exchange(0, why as u8, Ordering::Relaxed, Ordering::Relaxed).ok();
+        self.mark(why);
         // The lock orders this after a waiter's own check of the flag.
         drop(self.outbox.lock().unwrap_or_else(PoisonError::into_inner));
         self.wake.notify_all();
+    }
+
+    fn mark(&self, why: Interruption) {
+        self.interruption.compare_exchange(0, why as u8, Ordering::Relaxed, Ordering::Relaxed).ok();
     }
 
     /// Whether its thread has to look up: its time is over, it was cancelled, or it may have used up its CPU time, which only that

@@ -10,6 +10,7 @@ use wasmtime::{Engine, InstancePre, Linker, Module, Result};
 use crate::artifact;
 use crate::driver::{Driver, driver_for};
 use crate::guest::{self, Guest};
+use crate::halt::Grounds;
 use crate::machine;
 use crate::memory::Memories;
 
@@ -19,6 +20,7 @@ pub(crate) struct Runtime {
     pub(crate) memories: Arc<Memories>,
     pub(crate) driver: Box<dyn Driver>,
     pub(crate) pre: InstancePre<Guest>,
+    pub(crate) grounds: Grounds,
     /// Its files.
     pub(crate) image: Image,
     /// Bytes of memory that an instance starts with, and that are not its run's to pay for.
@@ -36,8 +38,9 @@ impl Runtime {
         let module = map_module(&engine, file)?;
         let pre = linker(&engine, &*driver, &module)?.instantiate_pre(&module)?;
         let base_memory = base_memory(&module)?;
+        let grounds = Grounds::of(&module)?;
         let image = image(tree.map(|file| map_tree(&file)).transpose()?)?;
-        Ok(Self { engine, memories, driver, pre, image, base_memory })
+        Ok(Self { engine, memories, driver, pre, grounds, image, base_memory })
     }
 
     /// Whether memory is reset page by page.

@@ -3,12 +3,10 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use wasmtime::Engine;
-
 use crate::protocol::RunId;
 use crate::run::Run;
 
-/// How often runs are looked at while there are any. A deadline is passed by at most this and what the guest needs to its next loop.
+/// How often runs are looked at while there are any. A deadline is passed by at most this and the host call that a guest is in.
 const TICK: Duration = Duration::from_millis(5);
 /// How long the thread goes on ticking after the last run ended, so that a run soon after does not have to wake it.
 const LINGER: Duration = Duration::from_millis(500);
@@ -58,9 +56,8 @@ impl Timekeeper {
         runs.going.iter().find(|run| run.id() == id).cloned()
     }
 
-    /// The thread. The epochs of `engines`, which all runs are of, are what makes them look up. `rest` is called when there has been
-    /// nothing to do for a while.
-    pub(crate) fn keep(&self, engines: &[Engine], rest: impl Fn()) -> ! {
+    /// The thread. `rest` is called when there has been nothing to do for a while.
+    pub(crate) fn keep(&self, rest: impl Fn()) -> ! {
         let mut last_busy = Instant::now();
         let mut going = Vec::new();
         loop {
@@ -79,12 +76,10 @@ impl Timekeeper {
             if !going.is_empty() {
                 last_busy = now;
             }
-            // Every run is looked at, also after one that has to be interrupted.
-            let interrupt = going.iter().filter(|run| run.is_due(now)).count() > 0;
-            if interrupt {
-                engines.iter().for_each(Engine::increment_epoch);
-            }
             for run in going.drain(..) {
+                if run.is_due(now) {
+                    run.call_up();
+                }
                 run.send_stale_output(now);
             }
             std::thread::sleep(TICK);

@@ -10,8 +10,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wasmtime::Engine;
-
 use crate::execute::Executor;
 use crate::jobs::Jobs;
 use crate::machine;
@@ -86,10 +84,9 @@ impl Worker {
         }
         let reset = if runtimes.iter().all(Runtime::scans) { Reset::Scan } else { Reset::Remap };
         let timekeeper = Arc::new(Timekeeper::new());
-        let engines = runtimes.iter().map(|runtime| runtime.engine.clone()).collect();
         let memories = runtimes.iter().map(|runtime| Arc::clone(&runtime.memories)).collect();
         let executor = Arc::new(Executor::new(runtimes, Arc::clone(&timekeeper)));
-        spawn_timekeeper(engines, memories, Arc::clone(&timekeeper))?;
+        spawn_timekeeper(memories, Arc::clone(&timekeeper))?;
         for _ in 0..hello.slots {
             let (executor, jobs) = (Arc::clone(&executor), Arc::clone(&jobs));
             std::thread::Builder::new().stack_size(machine::THREAD_STACK).spawn(move || take_jobs(&executor, &jobs))?;
@@ -117,9 +114,9 @@ impl Worker {
     }
 }
 
-fn spawn_timekeeper(engines: Vec<Engine>, memories: Vec<Arc<Memories>>, timekeeper: Arc<Timekeeper>) -> io::Result<()> {
+fn spawn_timekeeper(memories: Vec<Arc<Memories>>, timekeeper: Arc<Timekeeper>) -> io::Result<()> {
     let rest = move || memories.iter().for_each(|memories| memories.rest());
-    std::thread::Builder::new().name("timekeeper".to_owned()).spawn(move || timekeeper.keep(&engines, rest))?;
+    std::thread::Builder::new().name("timekeeper".to_owned()).spawn(move || timekeeper.keep(rest))?;
     Ok(())
 }
 
