@@ -11,14 +11,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser as _;
-use mimalloc::MiMalloc;
 
 use crate::arguments::{Arguments, Command};
 use crate::settings::Environment;
-
-/// A server's runs leave blocks of every size up to megabytes; this heap gives them back.
-#[global_allocator]
-static HEAP: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     // Before anything else: the launcher must have a single thread, and wants nothing of what follows.
@@ -26,6 +21,7 @@ fn main() -> ExitCode {
         return launcher();
     }
     if std::env::args_os().nth(1).is_some_and(|argument| argument == engine_wasm::WORKER_ARGUMENT) {
+        jail::give_large_blocks_back();
         return engine_wasm::worker::main();
     }
     let arguments = match Arguments::try_parse() {
@@ -43,6 +39,7 @@ const LAST_TASKS: Duration = Duration::from_millis(100);
 
 fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     jail::launcher::raise_descriptor_limit();
+    jail::give_large_blocks_back();
     let Arguments { global, command } = arguments;
     let settings = settings::resolve(&global, &Environment::read())?;
     // Two workers: a guest's output may be written to a slow reader on one while the other keeps time.

@@ -34,6 +34,7 @@ pub use probe::{Seen, SeenLayer};
 pub use scratch::{remove_scratch, sweep_scratch};
 pub use seccomp::seal_worker;
 pub use spec::{AddressSpace, Command, File, Layer, Limits, Place, Places, Proc, Purpose, Spec, Stdio, Walls};
+pub use sys::give_large_blocks_back;
 pub use view::View;
 pub use wire::{Ended, Exit, GroupUsage, Holders, Limit, Report, SeenUsage};
 

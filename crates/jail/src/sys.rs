@@ -337,3 +337,16 @@ pub(crate) fn close_all_but(kept: &[std::os::fd::RawFd]) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// Makes the heap of this process give every large block back to the kernel when it is freed.
+///
+/// glibc does so at first, until a large block has been freed: then it takes blocks as large as that for common, and keeps them in heaps
+/// with what is small. Outputs and files of runs are of all sizes up to megabytes, and a server would grow for hours by the holes between them.
+pub fn give_large_blocks_back() {
+    #[cfg(target_env = "gnu")]
+    {
+        const LARGE: libc::c_int = 128 << 10;
+        // SAFETY: two numbers. One that it does not know is refused, and nothing changes.
+        unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
+    }
+}
