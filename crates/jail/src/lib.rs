@@ -4,7 +4,7 @@
 //! that does nothing but clone ([`launcher::run`]). What it clones is a run's *first process*, which builds the walls, becomes the run's
 //! supervisor, and starts the guest's commands behind them. The server hears of it all in [`Report`]s.
 //!
-//! Nothing here knows about languages, limits' defaults or results; and nothing else in belljar has `unsafe` in it.
+//! Nothing here knows about languages, limits' defaults or results.
 #![cfg(target_os = "linux")]
 
 mod cgroup;

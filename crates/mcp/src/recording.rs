@@ -1,11 +1,11 @@
 //! Output that is kept.
 
-/// Bytes in pieces of much the same size. In one piece they would be moved whenever there are more of them, and large blocks that come and go
-/// leave holes in the heap that nothing else fits into: a server would hold twice what it keeps.
+/// Bytes in pieces. In one piece they would be moved whenever there are more of them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Recording(Vec<Vec<u8>>);
 
-const PIECE: usize = 64 << 10;
+/// So large that the heap makes each one a block of its own, and leaves no hole when it goes.
+const PIECE: usize = 256 << 10;
 
 impl Recording {
     pub(crate) fn push(&mut self, mut bytes: &[u8]) {
