@@ -15,6 +15,7 @@ pub(crate) struct Guest {
     wasi: Option<Context<World>>,
     limiter: Limiter,
     memory: Option<Memory>,
+    run: Arc<Run>,
     pub(crate) report: Report,
 }
 
@@ -36,7 +37,7 @@ impl Guest {
         // The program's own file is not the guest's to pay for.
         let program_size = surroundings.program.map_or(0, |(_, text)| text.len() as u64);
         let quota = Quota { bytes: limits.disk + program_size, entries: limits.files.saturating_add(1) };
-        let mut wasi = Context::new(World::new(run), surroundings.image, quota);
+        let mut wasi = Context::new(World::new(Arc::clone(&run)), surroundings.image, quota);
         let refused =
             |path: &str, error| wasmtime::Error::msg(format!("`{path}` cannot be put into the workspace: {error}"));
         for file in surroundings.files {
@@ -47,7 +48,7 @@ impl Guest {
         }
         wasi.set_stdin(surroundings.stdin.to_vec());
         let limiter = Limiter { most: surroundings.base_memory + limits.memory, peak: 0, refused: Refused::No };
-        Ok(Self { wasi: Some(wasi), limiter, memory: None, report: Report::default() })
+        Ok(Self { wasi: Some(wasi), limiter, memory: None, run, report: Report::default() })
     }
 
     /// Remembers where the instance's memory is, so that no call has to look it up.
@@ -62,9 +63,12 @@ impl Guest {
         store.data().memory.ok_or_else(no_instance)
     }
 
-    /// The instance's memory and the guest that it belongs to, for a call of the host.
+    /// The instance's memory and the guest that it belongs to, for a call of the host. An error if the run has to end.
     pub(crate) fn split(caller: &mut impl AsContextMut<Data = Self>) -> Result<(&mut [u8], &mut Self)> {
         let context = caller.as_context_mut();
+        if context.data().run.interruption().is_some() {
+            return Err(belljar_wasi::End::Interrupted.into());
+        }
         let memory = context.data().memory.ok_or_else(no_instance)?;
         Ok(memory.data_and_store_mut(context))
     }

@@ -4,7 +4,8 @@
 //! a fifth of the speed of an interpreter with many small functions. So guest code has none, and whoever wants a run to end sends a signal
 //! to its thread. If that finds the thread in a function of the run's module, the handler sets it on an instruction that traps, and wasmtime
 //! ends the run as it ends any that traps. Anywhere else (in a host call, in one of wasmtime's trampolines, in no run or in one that need
-//! not end) it changes nothing; the timekeeper sends another one at its next tick, until the run is over.
+//! not end) it changes nothing; the timekeeper sends another one at its next tick, until the run is over. Host calls of a run that has to end
+//! are errors from then on, so that one that calls the host all the time is not missed again and again.
 //!
 //! Guest code can be left at any instruction: what it was in the middle of is in its own memory and globals, which go with the instance.
 
@@ -138,7 +139,8 @@ extern "C" fn handle(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc
     let Some(&Current { grounds, run }) = (unsafe { CURRENT.get().as_ref() }) else { return };
     // SAFETY: the kernel gives a handler with SA_SIGINFO the registers as a `ucontext_t`, which are the thread's when it returns.
     let counter = program_counter(unsafe { &mut *context.cast() });
-    if grounds.contain(*counter) && run.must_end() {
+    // In the host too, which looks at what this finds out.
+    if run.must_end() && grounds.contain(*counter) {
         *counter = grounds.trap;
     }
 }

@@ -58,7 +58,7 @@ impl Driver for QuickJs {
     fn link(&self, linker: &mut Linker<Guest>) -> Result<()> {
         // UTC, wherever the machine is.
         linker.func_wrap("env", "host_get_timezone_offset", |_: u32, _: u32| 0_i32)?;
-        // Epochs interrupt; the engine need not ask.
+        // A run is ended from outside; the engine need not ask.
         linker.func_wrap("env", "host_interrupt", || 0_i32)?;
         let places = Arc::clone(&self.places);
         linker.func_wrap(
