@@ -1,6 +1,8 @@
 //! The runtimes of the wasm engine on this machine: where they are kept, and how the engine's part in making them is done.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -83,7 +85,42 @@ impl Finish for Finisher {
         progress: &mut dyn FnMut(&str),
     ) -> Result<(), FinishError> {
         progress("compiling it for this machine");
-        fs::write(module, engine_wasm::compile(&fs::read(snapshot)?)?)?;
+        write_sparse(module, &engine_wasm::compile(&fs::read(snapshot)?)?)?;
         Ok(())
+    }
+}
+
+/// Writes a file with holes in it where it is zero: much of an image is.
+fn write_sparse(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    const BLOCK: usize = 64 << 10;
+    let file = File::create_new(path)?;
+    file.set_len(bytes.len() as u64)?;
+    for (block, offset) in bytes.chunks(BLOCK).zip((0_u64..).step_by(BLOCK)) {
+        if block.iter().any(|byte| *byte != 0) {
+            file.write_all_at(block, offset)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::os::unix::fs::MetadataExt as _;
+
+    #[test]
+    fn zeros_take_no_room() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = folder.path().join("module");
+        let mut bytes = vec![0; 64 << 20];
+        for place in [0, 5 << 20, bytes.len() - 1] {
+            bytes[place] = 7;
+        }
+        bytes.push(1);
+        write_sparse(&path, &bytes).expect("written");
+        assert!(fs::read(&path).expect("read") == bytes);
+        let blocks = fs::metadata(&path).expect("there").blocks();
+        assert!(blocks * 512 < 1 << 20, "{blocks} blocks of 512 bytes");
     }
 }

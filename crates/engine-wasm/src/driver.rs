@@ -15,6 +15,11 @@ pub(crate) trait Driver: Send + Sync + fmt::Debug {
     /// Adds what it imports beyond WASI.
     fn link(&self, linker: &mut Linker<Guest>) -> Result<()>;
 
+    /// Bytes of memory that it may have while it starts.
+    fn start_memory(&self) -> u64 {
+        1 << 30
+    }
+
     /// Starts it, up to where a program could run. Done once, before the snapshot.
     fn initialize(&self, store: &mut Store<Guest>, instance: &Instance) -> Result<()>;
 
@@ -27,6 +32,7 @@ pub(crate) fn driver_for(runtime: &str) -> Option<Box<dyn Driver>> {
     match runtime {
         "python" | "numpy" => Some(Box::new(Reactor)),
         "javascript" => Some(Box::<crate::javascript::QuickJs>::default()),
+        "ruby" => Some(Box::new(crate::ruby::Ruby)),
         _ => None,
     }
 }
@@ -71,6 +77,11 @@ impl Driver for Reactor {
         let run = instance.get_typed_func::<(u32, u32, u32, u32), i32>(&mut *store, "belljar_run")?;
         run.call(store, (code, code_length, circumstances, length))
     }
+}
+
+/// Names and values as a JSON object.
+pub(crate) fn as_map<S: serde::Serializer>(pairs: &&[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
 /// Copies bytes into memory that the guest allocates for them, with a NUL behind them for C.

@@ -46,12 +46,8 @@ pub(crate) struct QuickJs {
 #[derive(Serialize)]
 struct Circumstances<'a> {
     args: &'a [String],
-    #[serde(serialize_with = "as_map")]
+    #[serde(serialize_with = "crate::driver::as_map")]
     env: &'a [(String, String)],
-}
-
-fn as_map<S: serde::Serializer>(pairs: &&[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
 impl Driver for QuickJs {

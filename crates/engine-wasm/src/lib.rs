@@ -18,6 +18,7 @@ mod machine;
 mod memory;
 mod pool;
 mod protocol;
+mod ruby;
 mod run;
 mod runtime;
 mod snapshot;
@@ -120,6 +121,7 @@ const SERVICES: &[Service] = &[
     Service { language: "python", richer: Some(("numpy", b"numpy")), runtime: "python", dialect: Dialect::Plain },
     Service { language: "javascript", richer: None, runtime: "javascript", dialect: Dialect::Plain },
     Service { language: "typescript", richer: None, runtime: "javascript", dialect: Dialect::TypeScript },
+    Service { language: "ruby", richer: None, runtime: "ruby", dialect: Dialect::Plain },
 ];
 
 impl Shared {

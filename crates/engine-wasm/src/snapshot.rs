@@ -27,7 +27,7 @@ pub fn snapshot(name: &str, wasm: &[u8], tree: Option<Vec<u8>>) -> Result<Vec<u8
         let wizer = Wizer::new();
         let (context, instrumented) = wizer.instrument(wasm)?;
         let module = Module::new(&engine, &instrumented)?;
-        let (mut store, run) = execute::set_up_store(&engine, &image)?;
+        let (mut store, run) = execute::set_up_store(&engine, &image, driver.start_memory())?;
         let instance = runtime::linker(&engine, &*driver, &module)?.instantiate(&mut store, &module)?;
         Guest::adopt(&mut store, &instance)?;
         let started = start(&*driver, &mut store, &instance);

@@ -36,6 +36,15 @@ pub static CATALOGUE: &[Runtime] = &[
         scratch: Bytes::mib(64),
     },
     Runtime {
+        name: "ruby",
+        title: "Ruby",
+        languages: &["ruby"],
+        upon: &["toolchain"],
+        takes: Duration::from_mins(1),
+        size: Bytes::mib(130),
+        scratch: Bytes::mib(256),
+    },
+    Runtime {
         name: "python",
         title: "Python (CPython)",
         languages: &["python"],
@@ -134,12 +143,12 @@ mod tests {
     #[test]
     fn words_name_runtimes_or_languages() {
         let selected = |words: &[&str]| select(words).map(|runtimes| names_of(&runtimes));
-        assert_eq!(selected(&[]), Ok(vec!["javascript", "python", "numpy"]));
+        assert_eq!(selected(&[]), Ok(vec!["javascript", "ruby", "python", "numpy"]));
         assert_eq!(selected(&["typescript"]), Ok(vec!["javascript"]));
         assert_eq!(selected(&["numpy", "javascript", "numpy"]), Ok(vec!["javascript", "numpy"]));
         assert_eq!(selected(&["python"]), Ok(vec!["python"]), "a runtime's own name is that runtime");
         let error = select(&["cobol"]).expect_err("unknown");
-        assert_eq!(error.to_string(), "there is no runtime for `cobol`; there is: `javascript`, `python`, `numpy`");
+        assert_eq!(error.to_string(), "there is no runtime for `cobol`; there is: `javascript`, `ruby`, `python`, `numpy`");
     }
 
     #[test]

@@ -95,6 +95,11 @@ impl<H: Host> Context<H> {
         Files::new(&mut self.file_system, self.host.realtime())
     }
 
+    /// Whether the guest has anything open that it opened itself.
+    pub fn has_open_files(&self) -> bool {
+        self.descriptors.has_opened()
+    }
+
     /// How much of the quota is in use.
     pub fn usage(&self) -> Usage {
         self.file_system.usage()

@@ -69,6 +69,11 @@ impl Descriptors {
         Self { slots }
     }
 
+    /// Whether there are others than those.
+    pub(crate) fn has_opened(&self) -> bool {
+        self.slots.iter().skip(4).any(Option::is_some)
+    }
+
     pub(crate) fn get(&self, fd: u32) -> Result<&Descriptor, Errno> {
         self.slots.get(fd as usize).and_then(Option::as_ref).ok_or(Errno::Badf)
     }
