@@ -81,6 +81,11 @@ macro_rules! languages {
                 fn typescript() {
                     languages::hold(&WASM, "typescript");
                 }
+
+                #[test]
+                fn ruby() {
+                    languages::hold(&WASM, "ruby");
+                }
             }
         }
 
@@ -126,6 +131,20 @@ cases! {
     files: Topic::Files;
     limits: Topic::Limits;
     endings: Topic::Endings;
+}
+
+mod ruby {
+    use super::*;
+
+    #[test]
+    fn native() {
+        cases::hold(&NATIVE, Topic::Ruby, "ruby");
+    }
+
+    #[test]
+    fn wasm() {
+        cases::hold(&WASM, Topic::Ruby, "ruby");
+    }
 }
 
 scenes! {

@@ -10,6 +10,8 @@ mod limits;
 mod programs;
 #[path = "wasm/promotion.rs"]
 mod promotion;
+#[path = "wasm/ruby.rs"]
+mod ruby;
 #[path = "wasm/values.rs"]
 mod values;
 
@@ -109,7 +111,7 @@ fn example_shows_every_runtime() {
     if !WASM.serves("python") {
         return;
     }
-    let answer = answer(WASM.command_line().command(["example", "python", "javascript", "typescript"]), b"");
+    let answer = answer(WASM.command_line().command(["example", "python", "javascript", "typescript", "ruby"]), b"");
     assert_eq!((answer.code, &*answer.stderr), (Some(0), ""), "{answer:?}");
     let text = answer.text();
     for (name, output) in [
@@ -117,6 +119,7 @@ fn example_shows_every_runtime() {
         ("Python, NumPy ", "[12 15 18 21] 22.494"),
         ("JavaScript ", "tea: 3.20 | cake: 4.50 | total: 7.70"),
         ("TypeScript ", "2 items: 7.70"),
+        ("Ruby ", "tea   3.20 | cake  4.50 | total 7.7"),
     ] {
         let row = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}in {text}"));
         assert!(row.contains(" wasm ") && row.contains(" ok ") && row.ends_with(output), "{row}");

@@ -67,6 +67,7 @@ const PROGRAMS: &[Program] = &[
         stdout: "2\n",
         budget_ms: None,
     },
+    Program { name: "Ruby", language: "ruby", code: "puts 1+1", stdout: "2\n", budget_ms: Some(1.5) },
 ];
 
 const THROUGHPUT_BUDGET: f64 = 1000.0;

@@ -229,7 +229,7 @@ impl Report {
     /// Whether the program's own last words are about memory.
     pub(crate) fn is_out_of_memory(&self) -> bool {
         let error = self.error.as_ref();
-        error.is_some_and(|error| error.kind == "MemoryError" || error.message.contains("out of memory"))
+        error.is_some_and(|error| error.kind.ends_with("MemoryError") || error.message.contains("out of memory"))
     }
 }
 

@@ -250,6 +250,7 @@ pub static ATTACKS: &[Attack] = &[
     attack("wasm: files", WasmGuests, &[Untried("wasm: files")],
         python(include_str!("../attacks/wasm/files.py")), wasm::files),
     attack("wasm: files, in JavaScript", WasmGuests, &[Untried("wasm: files")], WASM_FILES_JS, wasm::files_of_javascript),
+    attack("wasm: files and processes, in Ruby", WasmGuests, &[Untried("wasm: files")], WASM_FILES_RB, wasm::files_of_ruby),
     attack("wasm: sockets and processes", WasmGuests, &[Untried("wasm: network")],
         python(include_str!("../attacks/wasm/network.py")), wasm::network),
     attack("wasm: frames", WasmGuests, &[Untried("protocol frames in output")], WASM_FRAMES, wasm::frames),
@@ -272,6 +273,7 @@ const WASM_FLOOD: Program = python(
      while sys.argv[1] != 'control': os.write(1, block); os.write(2, block)",
 );
 const WASM_HELLO: Program = Program { language: "javascript", code: "console.log('hello')" };
+const WASM_FILES_RB: Program = Program { language: "ruby", code: include_str!("../attacks/wasm/files.rb") };
 const WASM_FILES_JS: Program = Program { language: "javascript", code: include_str!("../attacks/wasm/files.js") };
 
 /// Entries of the threat list that have no attack here, and where they are dealt with.

@@ -54,10 +54,18 @@ const BEYOND: &[(&str, &str, &str, &str)] = &[
         "hello\n",
         "`fetch` is not in the WebAssembly JavaScript",
     ),
+    ("ruby", "puts 'start'\nputs Thread.new { 1 + 1 }.value", "start\n2\n", "WebAssembly cannot start threads"),
+    ("ruby", "require 'timeout'\nputs Timeout.timeout(5) { 3 }", "3\n", "WebAssembly cannot start threads"),
+    ("ruby", "puts `echo hi`", "hi\n", "WebAssembly cannot start processes"),
+    ("ruby", "require 'open3'\nputs Open3.capture2('echo hi').first", "hi\n", "WebAssembly cannot start processes"),
+    ("ruby", "p system('true')", "true\n", "WebAssembly cannot start processes"),
+    ("ruby", "Process.wait(fork { puts 'child' })", "child\n", "WebAssembly cannot start processes"),
+    ("ruby", "require 'socket'\nputs TCPServer.new('127.0.0.1', 0).addr[3]", "127.0.0.1\n", "`socket` is not in the WebAssembly Ruby"),
+    ("ruby", "require 'bigdecimal'\nputs BigDecimal('0.1') * 3", "0.3e0\n", "`bigdecimal` is not in the WebAssembly Ruby"),
 ];
 
 fn serves_both() -> bool {
-    ["python", "javascript"].iter().all(|language| WASM.serves(language) && NATIVE.serves(language))
+    ["python", "javascript", "ruby"].iter().all(|language| WASM.serves(language) && NATIVE.serves(language))
 }
 
 #[track_caller]
@@ -101,6 +109,7 @@ fn a_missing_package_is_looked_for_on_the_host() {
         for (language, code, reason) in [
             ("python", "import pandas", "`pandas` is not in the WebAssembly Python"),
             ("python", "import no_such_package", "`no_such_package` is not in the WebAssembly Python"),
+            ("ruby", "require 'nokogiri'", "`nokogiri` is not in the WebAssembly Ruby"),
             ("javascript", "require('lodash')", "`lodash` is not in the WebAssembly JavaScript"),
             ("javascript", "import 'no-such-package'", "`no-such-package` is not in the WebAssembly JavaScript"),
         ] {
@@ -124,12 +133,18 @@ fn what_is_no_fault_of_webassembly_stays() {
             ("javascript", "throw new Error('http')"),
             ("javascript", "require('./missing.js')"),
             ("javascript", "process.exit(2)"),
+            ("ruby", "1 / 0"),
+            ("ruby", "require_relative 'missing'"),
+            ("ruby", "raise NotImplementedError"),
+            ("ruby", "exit 2"),
         ] {
             stays(Run::auto(language, code).ran());
         }
         let optional = "try:\n    import ctypes\nexcept ImportError:\n    ctypes = None\nprint('without')";
         let ran = Run::auto("python", optional).ran().printed("without\n");
         stays(ran);
+        let optional = "begin\n  require 'socket'\nrescue LoadError\n  puts 'without'\nend";
+        stays(Run::auto("ruby", optional).ran().printed("without\n"));
         let optional = "let http; try { http = require('http'); } catch {} console.log('without')";
         stays(Run::auto("javascript", optional).ran().printed("without\n"));
     }

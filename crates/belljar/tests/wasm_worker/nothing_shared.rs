@@ -95,6 +95,52 @@ async fn javascript_leaves_nothing() {
     server.worker();
 }
 
+const RUBY_LOOKS: &str = r#"
+require 'json'
+puts "global #{$leaked.inspect} #{defined?(leaked).inspect}"
+puts "constant #{defined?(Leaked).inspect} #{[3, 1].map { |x| x }.length}"
+puts "builtin #{[].respond_to?(:leaked)} #{[1].to_json} #{1 + 1}"
+puts "environment #{ENV['LEAKED'].inspect} #{ENV['HOME']}"
+puts "files #{Dir.children('/box').sort} #{Dir.children('/tmp').sort}"
+puts "process #{Dir.pwd} #{ARGV} #{$0} #{$LOAD_PATH.include?('/leaked')} #{$stdout.sync}"
+"#;
+const RUBY_CHANGES: &str = r"
+require 'json'
+$leaked = 1
+def leaked = 1
+Leaked = 1
+class Array
+  def leaked = 1
+  def map = []
+  def to_json(*) = 'leaked'
+end
+ENV['LEAKED'] = 'yes'
+ENV['HOME'] = '/leaked'
+File.write('/box/leaked', 'x')
+File.write('/tmp/leaked', 'x')
+Dir.chdir('/tmp')
+ARGV << 'leaked'
+$LOAD_PATH.unshift('/leaked')
+GC.start
+srand(1)
+";
+
+#[tokio::test]
+async fn ruby_leaves_nothing() {
+    let Some(server) = Server::start(2) else { return };
+    let clean = server.printed("ruby", RUBY_LOOKS).await;
+    let changed = server.printed("ruby", &format!("{RUBY_CHANGES}\n{RUBY_LOOKS}")).await;
+    let pairs: Vec<(&str, &str)> = clean.lines().zip(changed.lines()).collect();
+    let seen = pairs.iter().filter(|(before, after)| before != after).count();
+    assert_eq!(seen, 6, "{pairs:#?}");
+    assert!(!clean.contains("leaked"), "{clean}");
+    for _ in 0..8 {
+        server.printed("ruby", RUBY_CHANGES).await;
+        assert_eq!(server.printed("ruby", RUBY_LOOKS).await, clean);
+    }
+    server.worker();
+}
+
 /// W4: every source of randomness, in ten runs of the same snapshot.
 #[tokio::test]
 async fn randomness_is_new_in_every_run() {
@@ -115,6 +161,14 @@ async fn randomness_is_new_in_every_run() {
         ("javascript", "console.log(require('crypto').randomBytes(16).toString('hex'))"),
         ("javascript", "console.log(require('crypto').randomInt(2 ** 40))"),
         ("typescript", "const n: number = Math.random(); console.log(n)"),
+        ("ruby", "puts rand"),
+        ("ruby", "puts rand(2**40), [*1..50].shuffle.join"),
+        ("ruby", "puts Random.new.rand, Random.rand, Random.bytes(8).unpack1('H*')"),
+        ("ruby", "srand\nputs rand"),
+        ("ruby", "require 'securerandom'\nputs SecureRandom.uuid"),
+        ("ruby", "require 'tempfile'\nputs Tempfile.create('x').path"),
+        ("ruby", "require 'openssl'\nputs OpenSSL::Random.random_bytes(8).unpack1('H*')"),
+        ("ruby", "puts Random.new_seed, Random.urandom(8).unpack1('H*')"),
     ];
     if server.has_numpy {
         sources.extend([

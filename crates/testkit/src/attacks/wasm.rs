@@ -53,7 +53,7 @@ pub fn provision(belljar: &'static str) -> bool {
     found.is_some()
 }
 
-/// What is needed to run Python and JavaScript, and not what they were made from.
+/// What is needed to run Python, JavaScript and Ruby, and not what they were made from.
 fn copy(source: &Path, folder: &Path, uid: u32) {
     let own = |path: &Path, mode: u32| {
         chown(path, Some(uid), Some(uid)).expect("our own file");
@@ -61,7 +61,7 @@ fn copy(source: &Path, folder: &Path, uid: u32) {
     };
     fs::create_dir(folder).expect("a fresh name");
     own(folder, 0o700);
-    for part in ["modules", "runtimes", "runtimes/python", "runtimes/javascript"] {
+    for part in ["modules", "runtimes", "runtimes/python", "runtimes/javascript", "runtimes/ruby"] {
         let target = folder.join(part);
         fs::create_dir(&target).expect("a fresh name");
         own(&target, 0o700);
@@ -100,6 +100,10 @@ pub(super) fn files(stage: &Stage, program: Program) {
 
 pub(super) fn files_of_javascript(stage: &Stage, program: Program) {
     all_blocked(stage, program, 40);
+}
+
+pub(super) fn files_of_ruby(stage: &Stage, program: Program) {
+    all_blocked(stage, program, 50);
 }
 
 pub(super) fn network(stage: &Stage, program: Program) {

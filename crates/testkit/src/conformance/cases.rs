@@ -5,6 +5,7 @@ mod endings;
 mod files;
 mod limits;
 mod programs;
+mod ruby;
 mod streams;
 mod wasm;
 
@@ -26,6 +27,8 @@ pub enum Topic {
     Limits,
     /// Exit codes, signals and what is left running.
     Endings,
+    /// What one language has: programs as people write them.
+    Ruby,
 }
 
 impl Topic {
@@ -36,6 +39,7 @@ impl Topic {
             Self::Files => files::CASES,
             Self::Limits => limits::CASES,
             Self::Endings => endings::CASES,
+            Self::Ruby => ruby::CASES,
         }
     }
 }
@@ -79,7 +83,7 @@ mod tests {
     #[test]
     fn names_are_unique_and_languages_are_those_of_the_table() {
         let mut names = BTreeSet::new();
-        for topic in [Topic::Programs, Topic::Streams, Topic::Files, Topic::Limits, Topic::Endings] {
+        for topic in [Topic::Programs, Topic::Streams, Topic::Files, Topic::Limits, Topic::Endings, Topic::Ruby] {
             for case in topic.cases() {
                 for program in case.programs {
                     assert!(LANGUAGES.contains(&program.language), "{}", program.language);
