@@ -88,11 +88,9 @@ impl Executor {
 pub(crate) fn set_up_store(engine: &Engine, image: &Image, memory: u64) -> Result<(Store<Guest>, Arc<Run>)> {
     const LONG_MICROS: u64 = 600_000_000;
     const PLENTY: u64 = 1 << 30;
-    let limits =
-        JobLimits { wall_micros: LONG_MICROS, cpu_micros: LONG_MICROS, memory, disk: PLENTY, files: 1_000 };
+    let limits = JobLimits { wall_micros: LONG_MICROS, cpu_micros: LONG_MICROS, memory, disk: PLENTY, files: 1_000 };
     let run = Arc::new(Run::start(RunId(0), &limits, None));
-    let surroundings =
-        Surroundings { image, files: &[], program: None, stdin: &[], limits: &limits, base_memory: 0 };
+    let surroundings = Surroundings { image, files: &[], program: None, stdin: &[], limits: &limits, base_memory: 0 };
     Ok((new_store(engine, &surroundings, &run)?, run))
 }
 

@@ -93,7 +93,10 @@ impl Driver for Ruby {
         let mut interpreter = Interpreter { store, instance };
         let ended = interpreter.run(job);
         if let Err(error) = &ended
-            && matches!(error.downcast_ref(), Some(Trap::StackOverflow | Trap::MemoryOutOfBounds | Trap::UnreachableCodeReached))
+            && matches!(
+                error.downcast_ref(),
+                Some(Trap::StackOverflow | Trap::MemoryOutOfBounds | Trap::UnreachableCodeReached)
+            )
         {
             // Ruby looks after its own stack, but not after the one of its functions of C: its end is the end of memory, or of a buffer.
             let report = &mut interpreter.store.data_mut().report;

@@ -148,7 +148,10 @@ mod tests {
         assert_eq!(selected(&["numpy", "javascript", "numpy"]), Ok(vec!["javascript", "numpy"]));
         assert_eq!(selected(&["python"]), Ok(vec!["python"]), "a runtime's own name is that runtime");
         let error = select(&["cobol"]).expect_err("unknown");
-        assert_eq!(error.to_string(), "there is no runtime for `cobol`; there is: `javascript`, `ruby`, `python`, `numpy`");
+        assert_eq!(
+            error.to_string(),
+            "there is no runtime for `cobol`; there is: `javascript`, `ruby`, `python`, `numpy`"
+        );
     }
 
     #[test]

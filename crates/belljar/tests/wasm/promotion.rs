@@ -60,8 +60,18 @@ const BEYOND: &[(&str, &str, &str, &str)] = &[
     ("ruby", "require 'open3'\nputs Open3.capture2('echo hi').first", "hi\n", "WebAssembly cannot start processes"),
     ("ruby", "p system('true')", "true\n", "WebAssembly cannot start processes"),
     ("ruby", "Process.wait(fork { puts 'child' })", "child\n", "WebAssembly cannot start processes"),
-    ("ruby", "require 'socket'\nputs TCPServer.new('127.0.0.1', 0).addr[3]", "127.0.0.1\n", "`socket` is not in the WebAssembly Ruby"),
-    ("ruby", "require 'bigdecimal'\nputs BigDecimal('0.1') * 3", "0.3e0\n", "`bigdecimal` is not in the WebAssembly Ruby"),
+    (
+        "ruby",
+        "require 'socket'\nputs TCPServer.new('127.0.0.1', 0).addr[3]",
+        "127.0.0.1\n",
+        "`socket` is not in the WebAssembly Ruby",
+    ),
+    (
+        "ruby",
+        "require 'bigdecimal'\nputs BigDecimal('0.1') * 3",
+        "0.3e0\n",
+        "`bigdecimal` is not in the WebAssembly Ruby",
+    ),
 ];
 
 fn serves_both() -> bool {

@@ -41,7 +41,9 @@ fn the_last_value() {
     ] {
         value(code, None, Some(printed));
     }
-    for code in ["nil", "puts 1", "BasicObject.new", "class Odd; def inspect = raise; end\nOdd.new", "exit 0", "[1]; exit!"] {
+    for code in
+        ["nil", "puts 1", "BasicObject.new", "class Odd; def inspect = raise; end\nOdd.new", "exit 0", "[1]; exit!"]
+    {
         value(code, None, None);
     }
     let large = Run::wasm("ruby", "'x' * 300_000").ran().exited(0);
@@ -58,19 +60,28 @@ fn backtraces() {
     let ran = Run::wasm("ruby", code).ran().failed("IndexError", Some(2));
     let expected = "/box/main.rb:2:in 'Array#fetch': index 7 outside of array bounds: -1...1 (IndexError)\n\n  list.fetch(7)\n      ^^^^^^\n\tfrom /box/main.rb:2:in 'Object#pick'\n\t\
                     from /box/main.rb:5:in 'block in <main>'\n\tfrom /box/main.rb:5:in 'Array#each'\n\tfrom /box/main.rb:5:in '<main>'\n";
-    assert_eq!(ran.text("stderr").replace("\n\n  list.fetch(7)\n      ^^^^^^\n", "\n"), expected.replace("\n\n  list.fetch(7)\n      ^^^^^^\n", "\n"));
+    assert_eq!(
+        ran.text("stderr").replace("\n\n  list.fetch(7)\n      ^^^^^^\n", "\n"),
+        expected.replace("\n\n  list.fetch(7)\n      ^^^^^^\n", "\n")
+    );
 
     let code = "begin\n  raise 'inner'\nrescue\n  raise TypeError, \"outer\\nmore\"\nend\n";
     let ran = Run::wasm("ruby", code).ran().failed("TypeError", Some(4));
     let expected = "/box/main.rb:4:in 'Object#<main>': outer (TypeError)\nmore\n/box/main.rb:2:in '<main>': inner (RuntimeError)\n";
-    assert_eq!(ran.text("stderr").replace("'Object#<main>'", "'<main>'").replace("'rescue in <main>'", "'<main>'"), expected.replace("Object#", ""));
+    assert_eq!(
+        ran.text("stderr").replace("'Object#<main>'", "'<main>'").replace("'rescue in <main>'", "'<main>'"),
+        expected.replace("Object#", "")
+    );
     assert_eq!(ran.result["error"]["message"], "outer");
 
     let ran = Run::wasm("ruby", "puts 'unreached'\ndef f\n  [1, 2\nend\n").ran().exited(1);
     let (kind, line) = (ran.result["error"]["kind"].as_str(), ran.result["error"]["line"].as_u64());
     assert!(kind == Some("SyntaxError") && line.is_some_and(|line| line >= 3), "{:#}", ran.result);
     let stderr = ran.text("stderr");
-    assert!(stderr.starts_with("/box/main.rb:") && stderr.contains("(SyntaxError)\n") && !stderr.contains('\u{1b}'), "{stderr}");
+    assert!(
+        stderr.starts_with("/box/main.rb:") && stderr.contains("(SyntaxError)\n") && !stderr.contains('\u{1b}'),
+        "{stderr}"
+    );
 
     let ran = Run::wasm("ruby", "nme = 1\nputs nmae\n").ran().failed("NameError", Some(2));
     assert!(ran.text("stderr").contains("Did you mean?  nme"), "{}", ran.text("stderr"));

@@ -95,7 +95,7 @@ async fn javascript_leaves_nothing() {
     server.worker();
 }
 
-const RUBY_LOOKS: &str = r#"
+const RUBY_LOOKS: &str = r##"
 require 'json'
 puts "global #{$leaked.inspect} #{defined?(leaked).inspect}"
 puts "constant #{defined?(Leaked).inspect} #{[3, 1].map { |x| x }.length}"
@@ -103,7 +103,7 @@ puts "builtin #{[].respond_to?(:leaked)} #{[1].to_json} #{1 + 1}"
 puts "environment #{ENV['LEAKED'].inspect} #{ENV['HOME']}"
 puts "files #{Dir.children('/box').sort} #{Dir.children('/tmp').sort}"
 puts "process #{Dir.pwd} #{ARGV} #{$0} #{$LOAD_PATH.include?('/leaked')} #{$stdout.sync}"
-"#;
+"##;
 const RUBY_CHANGES: &str = r"
 require 'json'
 $leaked = 1
