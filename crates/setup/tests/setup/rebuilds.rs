@@ -21,7 +21,7 @@ fn a_changed_driver_rebuilds_what_it_goes_into() {
     for name in ["python", "numpy"] {
         assert!(matches!(world.installed(name), Err(NotUsable::Outdated(Needs::Build))), "{name}");
     }
-    let (summary, _) = world.provision(&[]);
+    let (summary, _) = world.provision(&["javascript", "numpy"]);
     assert_eq!(
         outcomes(&summary),
         [("javascript", Ok(How::Found)), ("python", Ok(How::Built)), ("numpy", Ok(How::Built))]
