@@ -257,6 +257,7 @@ module Belljar
           group.constants.each { |constant, value| Object.send(:remove_const, constant) && const_set(constant, value) }
           group.state = :hidden
         end
+        # A file can be required by more than one name.
         @groups.to_a.each { |name, group| @groups["#{name}.rb"] ||= group }
       end
 
@@ -266,7 +267,7 @@ module Belljar
           @loading.needs << name
           load(name)
         else
-          group = @groups[name]
+          group = @groups[name] || @groups["#{name}.so"]
           group ? show(group) : load_file(name)
         end
       end
@@ -359,6 +360,6 @@ require "error_highlight"
 require "did_you_mean"
 Belljar.preload(%w[
   json prism set time date stringio strscan securerandom digest digest/sha2 digest/md5 erb ostruct csv optparse pp prettyprint forwardable delegate
-  tempfile tmpdir fileutils benchmark timeout yaml psych matrix prime logger uri shellwords singleton observer base64 English tsort
+  etc tempfile tmpdir fileutils benchmark timeout yaml psych matrix prime logger uri shellwords singleton observer base64 English tsort
   weakref find open3 pathname monitor zlib random/formatter json/add/core
 ])
