@@ -121,7 +121,7 @@ module Belljar
       def tell(error, file, report)
         forget_our_frames(error)
         unread = error.is_a?(SyntaxError) && error.path == file
-        $stderr.write(unread ? unread_text(error) : error.full_message(highlight: false, order: :top))
+        $stderr.write(unread ? unread_text(error) : text(error, file))
         report["error"] = { "kind" => CLASS_NAME.bind_call(error.class), **(unread ? unread_facts(error, file) : facts(error, file)) }
         report["unsupported"] = reason(error)
       rescue Exception
@@ -140,6 +140,11 @@ module Belljar
           error.set_backtrace(frames[0..last]) if last && last < frames.length - 1
           error = error.cause
         end
+      end
+
+      # One that was made ahead, for when there is no memory, has no frames.
+      def text(error, file)
+        error.backtrace ? error.full_message(highlight: false, order: :top) : "#{file}: #{unread_text(error)}"
       end
 
       def facts(error, file)

@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 
+use belljar_wasi::End;
 use serde::{Deserialize, Serialize};
 use wasmtime::{Instance, Linker, Result, Store, Trap, WasmParams, WasmResults};
 
@@ -92,20 +93,8 @@ impl Driver for Ruby {
     fn run(&self, store: &mut Store<Guest>, instance: &Instance, job: &Job) -> Result<i32> {
         let mut interpreter = Interpreter { store, instance };
         let ended = interpreter.run(job);
-        if let Err(error) = &ended
-            && matches!(
-                error.downcast_ref(),
-                Some(Trap::StackOverflow | Trap::MemoryOutOfBounds | Trap::UnreachableCodeReached)
-            )
-        {
-            // Ruby looks after its own stack, but not after the one of its functions of C: its end is the end of memory, or of a buffer.
-            let report = &mut interpreter.store.data_mut().report;
-            report.unsupported.get_or_insert_with(|| TOO_DEEP.to_owned());
-            report.error.get_or_insert_with(|| ReportedError {
-                kind: "SystemStackError".to_owned(),
-                message: "stack level too deep".to_owned(),
-                line: None,
-            });
+        if let Err(error) = &ended {
+            interpreter.explain(error);
         }
         ended
     }
@@ -132,6 +121,22 @@ impl Interpreter<'_> {
         (report.value_json, report.value_printed) = (ending.json, ending.printed);
         (report.error, report.unsupported) = (ending.error, ending.unsupported);
         Ok(ending.exit)
+    }
+
+    /// Says what Ruby could not.
+    fn explain(&mut self, error: &wasmtime::Error) {
+        let guest = self.store.data_mut();
+        let (kind, message) = match (error.downcast_ref(), error.downcast_ref()) {
+            // Without memory for the exception it ends by itself.
+            (Some(End::Exit(1)), _) if guest.was_refused_memory() => ("NoMemoryError", "failed to allocate memory"),
+            // It looks after its own stack, but not after the one of its functions of C: its end is the end of memory, or of a buffer.
+            (_, Some(Trap::StackOverflow | Trap::MemoryOutOfBounds | Trap::UnreachableCodeReached)) => {
+                guest.report.unsupported.get_or_insert_with(|| TOO_DEEP.to_owned());
+                ("SystemStackError", "stack level too deep")
+            }
+            _ => return,
+        };
+        guest.report.error = Some(ReportedError { kind: kind.to_owned(), message: message.to_owned(), line: None });
     }
 
     fn evaluate(&mut self, code: &str) -> Result<u32> {

@@ -148,7 +148,6 @@ fn recursion() {
         "def deeper(n) = [n].map { |x| deeper(x + 1) }\ndeeper(0)",
         "def deeper(n) = { n => 1 }.each { |x, _| deeper(x + 1) }\ndeeper(0)",
         "class Deeper\n  def to_s = \"#{self}\"\nend\nDeeper.new.to_s",
-        "class Deeper\n  def method_missing(name) = send(\"#{name}x\")\nend\nDeeper.new.x",
         "held = []\n100_000.times { held = [held] }\nheld.inspect",
         "eval('(' * 100_000)",
     ] {

@@ -367,18 +367,6 @@ begin; def forever = forever; forever; rescue SystemStackError => error; puts er
         expected: fails("/box/basket.rb:2:in ", "ZeroDivisionError", "divided by 0", 3),
     },
     Case {
-        name: "a program that cannot be read",
-        given: NOTHING,
-        programs: &[ruby("puts 'unreached'\n\nputs [1, 2\nputs 3 +\n")],
-        expected: Expected {
-            ending: Ending::Exit(1),
-            stderr: Text::Has("/box/main.rb:"),
-            // Versions have their own words, and their own idea of the place.
-            error: None,
-            ..SILENT
-        },
-    },
-    Case {
         name: "the last handler runs first",
         given: NOTHING,
         programs: &[ruby(
