@@ -47,6 +47,5 @@ attempt('exec') { exec('cat', '/etc/passwd') }
 attempt('pipe open') { open('|cat /etc/passwd', &:read) }
 attempt('kill') { Process.kill(:KILL, 1) }
 attempt('sockets') { require 'socket' }
-attempt('JavaScript') { require('js') && JS.eval('1') }
 attempt('syscall') { syscall(39) }
 puts "environment: #{ENV.keys.sort}"
