@@ -86,6 +86,16 @@ macro_rules! languages {
                 fn ruby() {
                     languages::hold(&WASM, "ruby");
                 }
+
+                #[test]
+                fn lua() {
+                    languages::hold(&WASM, "lua");
+                }
+
+                #[test]
+                fn sql() {
+                    languages::hold(&WASM, "sql");
+                }
             }
         }
 
@@ -133,18 +143,33 @@ cases! {
     endings: Topic::Endings;
 }
 
-mod ruby {
-    use super::*;
+/// A language's own table, natively and in WebAssembly.
+macro_rules! own_cases {
+    ($($language:ident: $topic:expr;)+) => {
+        mod own {
+            use super::*;
 
-    #[test]
-    fn native() {
-        cases::hold(&NATIVE, Topic::Ruby, "ruby");
-    }
+            $(mod $language {
+                use super::*;
 
-    #[test]
-    fn wasm() {
-        cases::hold(&WASM, Topic::Ruby, "ruby");
-    }
+                #[test]
+                fn native() {
+                    cases::hold(&NATIVE, $topic, stringify!($language));
+                }
+
+                #[test]
+                fn wasm() {
+                    cases::hold(&WASM, $topic, stringify!($language));
+                }
+            })+
+        }
+    };
+}
+
+own_cases! {
+    lua: Topic::Lua;
+    sql: Topic::Sql;
+    ruby: Topic::Ruby;
 }
 
 scenes! {

@@ -111,7 +111,10 @@ fn example_shows_every_runtime() {
     if !WASM.serves("python") {
         return;
     }
-    let answer = answer(WASM.command_line().command(["example", "python", "javascript", "typescript", "ruby"]), b"");
+    let answer = answer(
+        WASM.command_line().command(["example", "python", "javascript", "typescript", "ruby", "lua", "sql"]),
+        b"",
+    );
     assert_eq!((answer.code, &*answer.stderr), (Some(0), ""), "{answer:?}");
     let text = answer.text();
     for (name, output) in [
@@ -120,6 +123,8 @@ fn example_shows_every_runtime() {
         ("JavaScript ", "tea: 3.20 | cake: 4.50 | total: 7.70"),
         ("TypeScript ", "2 items: 7.70"),
         ("Ruby ", "tea   3.20 | cake  4.50 | total 7.7"),
+        ("Lua ", "5 numbers add up to 14"),
+        ("SQL (SQLite) ", "name  price | ----  ----- | tea   3.2"),
     ] {
         let row = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}in {text}"));
         assert!(row.contains(" wasm ") && row.contains(" ok ") && row.ends_with(output), "{row}");

@@ -23,8 +23,13 @@ pub(crate) fn for_plan<'a>(
     walls: Walls,
 ) -> Result<Recipe<'a>, NativeError> {
     let language = plan.language();
-    let kitchen =
-        Kitchen { tool, places: walls.places(), names: plan.names(), memory_mb: plan.limits().memory.whole_mib() };
+    let kitchen = Kitchen {
+        tool,
+        places: walls.places(),
+        names: plan.names(),
+        memory_mb: plan.limits().memory.whole_mib(),
+        database: database(plan),
+    };
     let mut commands = Vec::new();
     if let Some(compile) = tool.toolchain.compile {
         commands.push(kitchen.command(compile, Stdio::Compiler, language.id)?);
@@ -65,6 +70,14 @@ pub(crate) fn for_plan<'a>(
     Ok(Recipe { spec, contents })
 }
 
+/// The one given file, not in a folder, that is an SQLite database. Of several, which is meant is the program's to say.
+fn database(plan: &Plan) -> Option<&str> {
+    let is_database = |contents: &[u8]| contents.starts_with(b"SQLite format 3\0");
+    let names = plan.files().iter().filter(|file| is_database(&file.contents)).map(|file| file.path.as_str());
+    let mut found = names.filter(|path| !path.contains('/'));
+    found.next().filter(|_| found.next().is_none())
+}
+
 /// One JSON object. Names are identifiers, and values are JSON already.
 fn variables(plan: &Plan) -> String {
     let members: Vec<String> =
@@ -75,8 +88,13 @@ fn variables(plan: &Plan) -> String {
 /// The jail that asks `tool` for its version.
 pub(crate) fn for_version(tool: &FoundTool, view: &View, walls: Walls) -> Spec {
     let names = ProgramNames { source: String::new(), entry: String::new() };
-    let kitchen =
-        Kitchen { tool, places: walls.places(), names: &names, memory_mb: Limits::DEFAULT.memory.whole_mib() };
+    let kitchen = Kitchen {
+        tool,
+        places: walls.places(),
+        names: &names,
+        memory_mb: Limits::DEFAULT.memory.whole_mib(),
+        database: None,
+    };
     let program = tool.program.clone();
     let zeroth = program.to_string_lossy().into_owned();
     let arguments =
@@ -112,6 +130,8 @@ struct Kitchen<'a> {
     places: Places,
     names: &'a ProgramNames,
     memory_mb: u64,
+    /// Its name in the workspace.
+    database: Option<&'a str>,
 }
 
 impl Kitchen<'_> {
@@ -137,6 +157,12 @@ impl Kitchen<'_> {
             .replace("{entry}", &self.names.entry)
             .replace("{build}", &self.places.build.to_string_lossy())
             .replace("{memory_mb}", &self.memory_mb.to_string())
+            .replace("{database}", &self.database())
+    }
+
+    fn database(&self) -> String {
+        let path = |name| self.places.workspace.join(name).to_string_lossy().into_owned();
+        self.database.map_or_else(|| ":memory:".to_owned(), path)
     }
 
     /// The toolchain's own small files.

@@ -30,7 +30,7 @@ pub(crate) trait Driver: Send + Sync + fmt::Debug {
 /// The driver of a runtime.
 pub(crate) fn driver_for(runtime: &str) -> Option<Box<dyn Driver>> {
     match runtime {
-        "python" | "numpy" => Some(Box::new(Reactor)),
+        "python" | "numpy" | "lua" | "sql" => Some(Box::new(Reactor)),
         "javascript" => Some(Box::<crate::javascript::QuickJs>::default()),
         "ruby" => Some(Box::new(crate::ruby::Ruby)),
         _ => None,

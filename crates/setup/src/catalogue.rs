@@ -36,6 +36,24 @@ pub static CATALOGUE: &[Runtime] = &[
         scratch: Bytes::mib(64),
     },
     Runtime {
+        name: "lua",
+        title: "Lua",
+        languages: &["lua"],
+        upon: &["toolchain", "reactor"],
+        takes: Duration::from_secs(40),
+        size: Bytes::mib(3),
+        scratch: Bytes::mib(600),
+    },
+    Runtime {
+        name: "sql",
+        title: "SQL (SQLite)",
+        languages: &["sql"],
+        upon: &["toolchain", "reactor"],
+        takes: Duration::from_mins(1),
+        size: Bytes::mib(8),
+        scratch: Bytes::mib(600),
+    },
+    Runtime {
         name: "ruby",
         title: "Ruby",
         languages: &["ruby"],
@@ -143,14 +161,14 @@ mod tests {
     #[test]
     fn words_name_runtimes_or_languages() {
         let selected = |words: &[&str]| select(words).map(|runtimes| names_of(&runtimes));
-        assert_eq!(selected(&[]), Ok(vec!["javascript", "ruby", "python", "numpy"]));
+        assert_eq!(selected(&[]), Ok(vec!["javascript", "lua", "sql", "ruby", "python", "numpy"]));
         assert_eq!(selected(&["typescript"]), Ok(vec!["javascript"]));
         assert_eq!(selected(&["numpy", "javascript", "numpy"]), Ok(vec!["javascript", "numpy"]));
         assert_eq!(selected(&["python"]), Ok(vec!["python"]), "a runtime's own name is that runtime");
         let error = select(&["cobol"]).expect_err("unknown");
         assert_eq!(
             error.to_string(),
-            "there is no runtime for `cobol`; there is: `javascript`, `ruby`, `python`, `numpy`"
+            "there is no runtime for `cobol`; there is: `javascript`, `lua`, `sql`, `ruby`, `python`, `numpy`"
         );
     }
 

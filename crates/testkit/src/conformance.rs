@@ -30,7 +30,7 @@ pub struct Subject {
 }
 
 /// What the wasm engine serves, and what of [`case::LANGUAGES`] and of the scenes is tried in it.
-pub const WASM_LANGUAGES: &[&str] = &["python", "javascript", "typescript", "ruby"];
+pub const WASM_LANGUAGES: &[&str] = &["python", "javascript", "typescript", "ruby", "lua", "sql"];
 
 /// The engines, and what the suite has to know of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +53,22 @@ impl Engine {
     /// Languages that must be there where skipping is not allowed; the others are tested where they are found.
     fn required_languages(self) -> &'static [&'static str] {
         match self {
-            Self::Native => {
-                &["python", "javascript", "bash", "sh", "c", "cpp", "perl", "ruby", "php", "lua", "go", "java", "r"]
-            }
+            Self::Native => &[
+                "python",
+                "javascript",
+                "bash",
+                "sh",
+                "c",
+                "cpp",
+                "perl",
+                "ruby",
+                "php",
+                "lua",
+                "sql",
+                "go",
+                "java",
+                "r",
+            ],
             Self::Wasm => WASM_LANGUAGES,
         }
     }

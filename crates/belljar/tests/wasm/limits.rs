@@ -63,6 +63,31 @@ fn nothing_in_javascript_outlasts_its_deadline() {
     }
 }
 
+#[test]
+fn nothing_in_lua_or_sql_outlasts_its_deadline() {
+    if WASM.serves("lua") && WASM.serves("sql") {
+        for code in [
+            "while true do end",
+            "repeat local ok = pcall(error) until false",
+            "local s = ('a'):rep(40) s:find(('a*'):rep(30) .. 'b')",
+            "coroutine.wrap(function() while true do coroutine.yield() end end)() while true do end",
+            "setmetatable({}, {__gc = function() while true do end end})",
+            "while true do io.open('/tmp/x', 'w'):close() end",
+        ] {
+            times_out("lua", code);
+        }
+        for code in [
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n;",
+            "SELECT count(*) FROM generate_series(1, 10000000000);",
+            "SELECT sum(length(randomblob(1000000))) FROM generate_series(1, 10000000);",
+            "CREATE TABLE t(a); INSERT INTO t VALUES (1);\n.open :memory:\n\
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION SELECT i + 1 FROM n) SELECT max(i) FROM n;",
+        ] {
+            times_out("sql", code);
+        }
+    }
+}
+
 /// W7: memory that is not granted is the program's own error.
 #[test]
 fn memory() {
@@ -81,6 +106,15 @@ fn memory() {
         ),
         ("javascript", "const held = []; for (;;) held.push(new Uint8Array(1 << 20))", "OutOfMemory"),
         ("javascript", "const held = []; for (;;) held.push({})", "OutOfMemory"),
+        ("lua", "held = ('x'):rep(200 << 20)", "MemoryError"),
+        ("lua", "held = {} while true do held[#held + 1] = {} end", "MemoryError"),
+        ("lua", "held = '' while true do held = held .. ('x'):rep(1 << 20) end", "MemoryError"),
+        (
+            "sql",
+            "CREATE TABLE t(b); INSERT INTO t SELECT randomblob(1000000) FROM generate_series(1, 200);",
+            "SQLError",
+        ),
+        ("sql", "SELECT length(group_concat(hex(randomblob(100000)))) FROM generate_series(1, 1000);", "SQLError"),
     ] {
         let ran = Run::wasm(language, code).options(options).ran();
         let seen = (ran.code, ran.text("status"), ran.text("limit"), ran.result["error"]["kind"].as_str());
@@ -89,6 +123,8 @@ fn memory() {
     // One that it catches is none.
     let caught = "try:\n    bytearray(200 << 20)\nexcept MemoryError:\n    print('caught')";
     Run::wasm("python", caught).options(options).ran().printed("caught\n");
+    let caught = "print(pcall(string.rep, 'x', 200 << 20))";
+    Run::wasm("lua", caught).options(options).ran().printed("false\tnot enough memory\n");
     let caught = "try { new Uint8Array(200 << 20) } catch (error) { console.log('caught') }";
     Run::wasm("javascript", caught).options(options).ran().printed("caught\n");
 }
@@ -108,6 +144,11 @@ fn the_smallest_memory_limit_is_enough_to_start() {
             .ran()
             .printed("8388608\n");
         Run::wasm("typescript", "const n: number = 1; console.log(n)").options(options).ran().printed("1\n");
+        Run::wasm("lua", "print(#('x'):rep(4 << 20))").options(options).ran().printed("4194304\n");
+        Run::wasm("sql", "SELECT length(zeroblob(4000000)) AS n;")
+            .options(options)
+            .ran()
+            .printed("n      \n-------\n4000000\n");
     }
 }
 
@@ -144,7 +185,11 @@ fn output_keeps_its_head_and_tail() {
         "import sys\nprint('head')\nfor _ in range(50): sys.stdout.write('x' * 999_999 + '\\n')\nprint('tail')";
     let javascript = "console.log('head');\nfor (let i = 0; i < 50; i++) process.stdout.write('x'.repeat(999_999) + '\\n');\n\
                       console.log('tail')";
-    for (language, code) in [("python", python), ("javascript", javascript)] {
+    let lua =
+        "print('head')\nlocal line = ('x'):rep(999999) .. '\\n'\nfor _ = 1, 50 do io.write(line) end\nprint('tail')";
+    let sql = ".headers off\n.mode list\nSELECT 'head';\n\
+               SELECT replace(hex(zeroblob(499999)), '0', 'x') || 'x' FROM generate_series(1, 50);\nSELECT 'tail';";
+    for (language, code) in [("python", python), ("javascript", javascript), ("lua", lua), ("sql", sql)] {
         let ran = Run::wasm(language, code).ran().exited(0);
         let (stdout, dropped) = (ran.text("stdout"), ran.result["dropped"]["stdout"].as_u64().expect("a number"));
         let note = format!("\n[… {dropped} bytes dropped …]\n");

@@ -2,6 +2,15 @@
 
 use crate::{Run, WASM};
 
+/// The jail has no `/dev/stdin`, so this is not a promise of both engines.
+#[test]
+fn sql_reads_standard_input() {
+    if WASM.serves("sql") {
+        let code = "CREATE TABLE words(word TEXT);\n.import /dev/stdin words\nSELECT word FROM words ORDER BY word;\n";
+        Run { stdin: "pear\nfig ☃\n", ..Run::wasm("sql", code) }.ran().printed("word \n-----\nfig ☃\npear \n");
+    }
+}
+
 #[test]
 fn await_at_the_top_level() {
     if !WASM.serves("python") {

@@ -72,10 +72,26 @@ const BEYOND: &[(&str, &str, &str, &str)] = &[
         "0.3e0\n",
         "`bigdecimal` is not in the WebAssembly Ruby",
     ),
+    (
+        "lua",
+        "print('start')\nprint(io.popen('echo hi'):read('a'))",
+        "start\nhi\n\n",
+        "WebAssembly cannot start processes",
+    ),
+    ("lua", "assert(os.execute('exit 0'))\nprint('did')", "did\n", "WebAssembly cannot start processes"),
+    ("sql", "SELECT 1 AS a;\n.shell echo hi\n", "a\n-\n1\nhi\n", "WebAssembly cannot start processes"),
+    (
+        "sql",
+        "CREATE TABLE t(a);\n.import '|echo 5' t\nSELECT a FROM t;",
+        "a\n-\n5\n",
+        "WebAssembly cannot start processes",
+    ),
 ];
 
 fn serves_both() -> bool {
-    ["python", "javascript", "ruby"].iter().all(|language| WASM.serves(language) && NATIVE.serves(language))
+    ["python", "javascript", "ruby", "lua", "sql"]
+        .iter()
+        .all(|language| WASM.serves(language) && NATIVE.serves(language))
 }
 
 #[track_caller]
@@ -121,6 +137,8 @@ fn a_missing_package_is_looked_for_on_the_host() {
             ("python", "import no_such_package", "`no_such_package` is not in the WebAssembly Python"),
             ("ruby", "require 'nokogiri'", "`nokogiri` is not in the WebAssembly Ruby"),
             ("javascript", "require('lodash')", "`lodash` is not in the WebAssembly JavaScript"),
+            ("lua", "require 'no_such_module'", "`no_such_module` is not in the WebAssembly Lua"),
+            ("sql", ".load nowhere\n", "WebAssembly cannot load extensions"),
             ("javascript", "import 'no-such-package'", "`no-such-package` is not in the WebAssembly JavaScript"),
         ] {
             assert_promoted(&Run::auto(language, code).ran(), reason);

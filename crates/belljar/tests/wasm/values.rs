@@ -26,6 +26,72 @@ fn check(language: &str, code: &str, last: &Last) {
     assert_eq!(seen, expected, "{language}: {code}");
 }
 
+/// What a program returns.
+#[test]
+fn of_lua() {
+    if !WASM.serves("lua") {
+        return;
+    }
+    for (code, last) in [
+        ("return 6 * 7", Last::Data(json!(42))),
+        ("return 'ü'", Last::Data(json!("ü"))),
+        ("return 1.0, 0.1, 2^53, math.maxinteger", Last::Data(json!([1.0, 0.1, 9007199254740992.0, i64::MAX]))),
+        ("return true, nil, false", Last::Data(json!([true, null, false]))),
+        ("return {1, 'two', {three = 3, ['a b'] = {}}}", Last::Data(json!([1, "two", {"three": 3, "a b": []}]))),
+        ("return {b = 1, a = {[1] = 'x'}}", Last::Data(json!({"a": ["x"], "b": 1}))),
+        ("return", Last::Nothing),
+        ("return nil", Last::Nothing),
+        ("x = 1", Last::Nothing),
+        ("return math.huge", Last::Printed("inf")),
+        ("return '\\xff'", Last::Printed("\u{fffd}")),
+        ("return setmetatable({}, {__tostring = function() return 'a basket' end})", Last::Printed("a basket")),
+        // One that cannot be printed is no reason to fail.
+        ("return setmetatable({}, {__tostring = function() error('no') end})", Last::Nothing),
+    ] {
+        check("lua", code, &last);
+    }
+    // No plain data: a cycle, a gap, names beside places.
+    for code in ["local t = {} t.t = t return t", "return {[1] = 'a', [3] = 'c'}", "return {1, a = 2}", "return print"]
+    {
+        let ran = Run::wasm("lua", code).ran().exited(0);
+        let printed = ran.result["result_repr"].as_str().unwrap_or_default();
+        assert!(printed.starts_with("table: ") || printed.starts_with("function: "), "{code}: {printed}");
+    }
+}
+
+/// The rows of the last statement that gave any.
+#[test]
+fn of_sql() {
+    if !WASM.serves("sql") {
+        return;
+    }
+    for (code, last) in [
+        ("SELECT 1 AS a, 'x' AS b;", Last::Data(json!([{"a": 1, "b": "x"}]))),
+        (
+            "CREATE TABLE t(n); INSERT INTO t VALUES (1), (NULL), (2.5); SELECT n FROM t; DELETE FROM t;",
+            Last::Data(json!([{"n": 1}, {"n": null}, {"n": 2.5}])),
+        ),
+        ("SELECT 9223372036854775807 AS most, x'00ff' AS bytes, 1.0 AS one;", {
+            Last::Data(json!([{"most": i64::MAX, "bytes": "00FF", "one": 1.0}]))
+        }),
+        ("SELECT 1 AS id, 2 AS id, 3 AS id;", Last::Data(json!([{"id": 1, "id:1": 2, "id:2": 3}]))),
+        ("SELECT 'said' AS it;\n.tables\n.mode json\n.schema\n", Last::Data(json!([{"it": "said"}]))),
+        (
+            "CREATE VIRTUAL TABLE f USING fts5(t); INSERT INTO f VALUES ('tea'); SELECT * FROM f WHERE f MATCH 'tea';",
+            Last::Data(json!([{"t": "tea"}])),
+        ),
+        ("CREATE TABLE t(n); INSERT INTO t VALUES (7) RETURNING n;", Last::Data(json!([{"n": 7}]))),
+        ("CREATE TABLE t(n); SELECT * FROM t;", Last::Nothing),
+        ("", Last::Nothing),
+        (
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) SELECT i FROM n;",
+            Last::Printed("50000 rows, more than a result can hold (256 KiB); they are in the output"),
+        ),
+    ] {
+        check("sql", code, &last);
+    }
+}
+
 #[test]
 fn of_python() {
     if !WASM.serves("python") {

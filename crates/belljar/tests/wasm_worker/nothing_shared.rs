@@ -141,6 +141,44 @@ async fn ruby_leaves_nothing() {
     server.worker();
 }
 
+const LUA_LOOKS: &str = "print('global', leaked, print == print_too)\nprint('library', string.leaked, ('x'):rep(2), math.pi)\n\
+    print('module', package.loaded.leaked, package.path)\nprint('file', io.open('/box/leaked'), io.open('/tmp/leaked'))\n\
+    print('type', getmetatable('').__index == string, #arg)";
+const LUA_CHANGES: &str = "leaked = 1 print_too = print string.leaked = 1 string.rep = function() return 'leaked' end math.pi = 3\n\
+    package.loaded.leaked = 1 package.path = 'leaked' io.open('/box/leaked', 'w'):close() io.open('/tmp/leaked', 'w'):close()\n\
+    getmetatable('').__index = {rep = string.rep, leaked = 1} arg[1] = 'leaked'";
+
+#[tokio::test]
+async fn lua_leaves_nothing() {
+    let Some(server) = Server::start(2) else { return };
+    let clean = server.printed("lua", LUA_LOOKS).await;
+    let changed = server.printed("lua", &format!("{LUA_CHANGES}\n{LUA_LOOKS}")).await;
+    let pairs: Vec<(&str, &str)> = clean.lines().zip(changed.lines()).collect();
+    assert!(pairs.len() == 5 && pairs.iter().all(|(before, after)| before != after), "{pairs:#?}");
+    for _ in 0..8 {
+        server.printed("lua", LUA_CHANGES).await;
+        assert_eq!(server.printed("lua", LUA_LOOKS).await, clean);
+    }
+    server.worker();
+}
+
+#[tokio::test]
+async fn sql_leaves_nothing() {
+    let Some(server) = Server::start(2) else { return };
+    const LOOKS: &str = "SELECT count(*) AS tables FROM sqlite_master;\nSELECT readfile('/box/leaked') IS NULL AS clean;\n\
+        SELECT readfile('/tmp/leaked.db') IS NULL AS clean;\nPRAGMA user_version;";
+    const CHANGES: &str = "CREATE TABLE leaked(a);\nPRAGMA user_version = 7;\nSELECT writefile('/box/leaked', 'x');\n\
+        ATTACH '/tmp/leaked.db' AS other;\nCREATE TABLE other.leaked(a);";
+    let clean = server.printed("sql", LOOKS).await;
+    let changed = server.printed("sql", &format!("{CHANGES}\n{LOOKS}")).await;
+    assert!(!changed.ends_with(&clean), "{changed}");
+    for _ in 0..8 {
+        server.printed("sql", CHANGES).await;
+        assert_eq!(server.printed("sql", LOOKS).await, clean);
+    }
+    server.worker();
+}
+
 /// W4: every source of randomness, in ten runs of the same snapshot.
 #[tokio::test]
 async fn randomness_is_new_in_every_run() {
@@ -169,6 +207,11 @@ async fn randomness_is_new_in_every_run() {
         ("ruby", "require 'tempfile'\nputs Tempfile.create('x').path"),
         ("ruby", "require 'openssl'\nputs OpenSSL::Random.random_bytes(8).unpack1('H*')"),
         ("ruby", "puts Random.new_seed, Random.urandom(8).unpack1('H*')"),
+        ("lua", "print(math.random(0))"),
+        ("lua", "math.randomseed() print(math.random(0))"),
+        ("lua", "print(os.tmpname())"),
+        ("sql", "SELECT random();"),
+        ("sql", "SELECT hex(randomblob(16));"),
     ];
     if server.has_numpy {
         sources.extend([

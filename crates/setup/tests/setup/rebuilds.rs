@@ -9,7 +9,7 @@ use crate::world::{RECIPE, World, names_in, outcomes};
 
 fn world_with_python() -> World {
     let world = World::new();
-    world.provision(&[]);
+    world.provision(&["javascript", "numpy"]);
     world
 }
 

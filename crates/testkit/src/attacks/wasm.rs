@@ -53,7 +53,7 @@ pub fn provision(belljar: &'static str) -> bool {
     found.is_some()
 }
 
-/// What is needed to run Python, JavaScript and Ruby, and not what they were made from.
+/// What is needed to run all languages but NumPy, and not what they were made from.
 fn copy(source: &Path, folder: &Path, uid: u32) {
     let own = |path: &Path, mode: u32| {
         chown(path, Some(uid), Some(uid)).expect("our own file");
@@ -61,7 +61,15 @@ fn copy(source: &Path, folder: &Path, uid: u32) {
     };
     fs::create_dir(folder).expect("a fresh name");
     own(folder, 0o700);
-    for part in ["modules", "runtimes", "runtimes/python", "runtimes/javascript", "runtimes/ruby"] {
+    for part in [
+        "modules",
+        "runtimes",
+        "runtimes/python",
+        "runtimes/javascript",
+        "runtimes/ruby",
+        "runtimes/lua",
+        "runtimes/sql",
+    ] {
         let target = folder.join(part);
         fs::create_dir(&target).expect("a fresh name");
         own(&target, 0o700);
@@ -104,6 +112,53 @@ pub(super) fn files_of_javascript(stage: &Stage, program: Program) {
 
 pub(super) fn files_of_ruby(stage: &Stage, program: Program) {
     all_blocked(stage, program, 50);
+}
+
+pub(super) fn files_of_lua(stage: &Stage, program: Program) {
+    all_blocked(stage, program, 40);
+}
+
+/// Each path is tried by statements of its own, which the shell is given behind the program.
+pub(super) fn files_of_sql(stage: &Stage, program: Program) {
+    let Some(cache) = cache_of(stage) else { return };
+    let facts = stage.facts();
+    let fact = |name: &str| facts[name].as_str().expect("a path").to_owned();
+    let (secret, canary, directory) = (fact("secret_file"), fact("canary"), fact("directory"));
+    let mut control = run(stage, program, &cache);
+    let paths =
+        ["/etc/passwd", "/proc/self/environ", "/proc/self/maps", "/dev/mem", "/dev/fd/7", "/bin/sh", &secret, &canary];
+    let climbing: Vec<String> = paths.iter().map(|path| format!("{}{path}", "../".repeat(30))).collect();
+    let all: Vec<&str> = paths.into_iter().chain(climbing.iter().map(String::as_str)).collect();
+    for path in &all {
+        control =
+            control.argument(format!("SELECT 'read {path}: ' || iif(readfile('{path}') IS NULL, 'blocked', 'GOT');"));
+    }
+    let outcome = control.outcome();
+    outcome.assert_ended(Ending::completed(0));
+    assert_eq!((outcome.stdout.matches(": blocked").count(), &*outcome.stderr), (all.len(), ""), "{}", outcome.stdout);
+    assert!(outcome.stdout.starts_with("mine\nmine\n") && !outcome.stdout.contains("GOT"), "{}", outcome.stdout);
+    // What is an error ends the shell, so these have a run each.
+    for attempt in [
+        format!("SELECT writefile('{canary}', 'harmed');"),
+        format!("SELECT writefile('{directory}/new', 'harmed');"),
+        "SELECT writefile('/etc/passwd', 'harmed');".to_owned(),
+        format!("ATTACH '{directory}/new.db' AS a; CREATE TABLE a.t(n);"),
+        format!("ATTACH '/box/../../../{directory}/new.db' AS a; CREATE TABLE a.t(n);"),
+        format!(".import {secret} t"),
+        format!(".read {secret}"),
+        format!(".open {secret}"),
+        format!("VACUUM INTO '{directory}/copy.db';"),
+        format!(".backup {directory}/copy.db"),
+        format!(".shell cat {secret}"),
+        format!(".import '|cat {secret}' t"),
+        ".load /lib/x86_64-linux-gnu/libc.so.6".to_owned(),
+        "SELECT load_extension('/lib/x86_64-linux-gnu/libc.so.6');".to_owned(),
+    ] {
+        let outcome =
+            run(stage, program, &cache).argument(&attempt).argument("SELECT count(*) FROM sqlite_master;").outcome();
+        let said = format!("{}{}", outcome.stdout, outcome.stderr);
+        assert!(outcome.stdout.starts_with("mine\nmine\n") && !contains_secret(said.as_bytes()), "{attempt}: {said}");
+    }
 }
 
 pub(super) fn network(stage: &Stage, program: Program) {

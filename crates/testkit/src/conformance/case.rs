@@ -5,7 +5,7 @@ use super::command::{Answer, answer};
 use super::report::{Dropped, GuestError, OutputFile, Report};
 
 /// The languages that the table is written in.
-pub const LANGUAGES: &[&str] = &["python", "javascript", "bash", "c", "ruby"];
+pub const LANGUAGES: &[&str] = &["python", "javascript", "bash", "c", "ruby", "lua", "sql"];
 
 /// The same promise in several languages.
 #[derive(Clone, Copy, Debug)]
@@ -150,6 +150,16 @@ pub const fn javascript(code: &'static str) -> Program {
 /// A program in Bash.
 pub const fn bash(code: &'static str) -> Program {
     Program { language: "bash", code: Code::Text(code) }
+}
+
+/// A program in Lua.
+pub const fn lua(code: &'static str) -> Program {
+    Program { language: "lua", code: Code::Text(code) }
+}
+
+/// A program in SQL.
+pub const fn sql(code: &'static str) -> Program {
+    Program { language: "sql", code: Code::Text(code) }
 }
 
 /// A program in C.

@@ -4,8 +4,10 @@
 mod endings;
 mod files;
 mod limits;
+mod lua;
 mod programs;
 mod ruby;
+mod sql;
 mod streams;
 mod wasm;
 
@@ -27,8 +29,12 @@ pub enum Topic {
     Limits,
     /// Exit codes, signals and what is left running.
     Endings,
-    /// What one language has: programs as people write them.
+    /// Ruby and its library.
     Ruby,
+    /// Lua and its library.
+    Lua,
+    /// SQL, and the commands of SQLite's shell.
+    Sql,
 }
 
 impl Topic {
@@ -40,6 +46,8 @@ impl Topic {
             Self::Limits => limits::CASES,
             Self::Endings => endings::CASES,
             Self::Ruby => ruby::CASES,
+            Self::Lua => lua::CASES,
+            Self::Sql => sql::CASES,
         }
     }
 }
@@ -83,7 +91,16 @@ mod tests {
     #[test]
     fn names_are_unique_and_languages_are_those_of_the_table() {
         let mut names = BTreeSet::new();
-        for topic in [Topic::Programs, Topic::Streams, Topic::Files, Topic::Limits, Topic::Endings, Topic::Ruby] {
+        for topic in [
+            Topic::Programs,
+            Topic::Streams,
+            Topic::Files,
+            Topic::Limits,
+            Topic::Endings,
+            Topic::Ruby,
+            Topic::Lua,
+            Topic::Sql,
+        ] {
             for case in topic.cases() {
                 for program in case.programs {
                     assert!(LANGUAGES.contains(&program.language), "{}", program.language);

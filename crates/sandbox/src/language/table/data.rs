@@ -14,15 +14,15 @@ pub(super) const SQL: Language = Language {
     toolchains: &[Toolchain {
         program: "sqlite3",
         package: Package::Debian("sqlite3"),
-        // `-bail` makes the first error the end, with a non-zero exit code; standard input stays the caller's.
-        run: &["{program}", "-batch", "-bail", ":memory:", ".read {source}"],
+        // `-bail` makes the first error the end, with a non-zero exit code; standard input stays the caller's. As in `runtimes/sql`.
+        run: &["{program}", "-batch", "-bail", "-header", "-column", "{database}", ".read {source}"],
         ..INTERPRETER
     }],
     sample: Sample {
         code: "CREATE TABLE items (name TEXT, price REAL);\n\
                INSERT INTO items VALUES ('tea', 3.2), ('cake', 4.5);\n\
-               SELECT count(*), round(sum(price), 2) FROM items;\n",
-        stdout: "2|7.7\n",
+               SELECT name, price FROM items ORDER BY price;\n",
+        stdout: "name  price\n----  -----\ntea   3.2  \ncake  4.5  \n",
     },
 };
 
