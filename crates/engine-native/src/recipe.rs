@@ -70,7 +70,7 @@ pub(crate) fn for_plan<'a>(
     Ok(Recipe { spec, contents })
 }
 
-/// The one given file, not in a folder, that is an SQLite database. Of several, which is meant is the program's to say.
+/// The one given file, not in a folder, that is an `SQLite` database. Of several, which is meant is the program's to say.
 fn database(plan: &Plan) -> Option<&str> {
     let is_database = |contents: &[u8]| contents.starts_with(b"SQLite format 3\0");
     let names = plan.files().iter().filter(|file| is_database(&file.contents)).map(|file| file.path.as_str());

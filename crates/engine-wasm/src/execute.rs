@@ -79,6 +79,11 @@ impl Executor {
         let instance = runtime.pre.instantiate(&mut store)?;
         Guest::adopt(&mut store, &instance)?;
         let result = halt::stoppable(&runtime.grounds, run, || runtime.driver.run(&mut store, &instance, job));
+        if run.interruption().is_some() {
+            // It was sent to a trap, of which a driver may have thought what it thinks of traps.
+            let report = &mut store.data_mut().report;
+            (report.error, report.unsupported) = (None, None);
+        }
         let end = judge(result, run, store.data());
         Ok((end, store))
     }

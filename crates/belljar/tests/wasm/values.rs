@@ -35,7 +35,7 @@ fn of_lua() {
     for (code, last) in [
         ("return 6 * 7", Last::Data(json!(42))),
         ("return 'ü'", Last::Data(json!("ü"))),
-        ("return 1.0, 0.1, 2^53, math.maxinteger", Last::Data(json!([1.0, 0.1, 9007199254740992.0, i64::MAX]))),
+        ("return 1.0, 0.1, 2^53, math.maxinteger", Last::Data(json!([1.0, 0.1, 9_007_199_254_740_992.0, i64::MAX]))),
         ("return true, nil, false", Last::Data(json!([true, null, false]))),
         ("return {1, 'two', {three = 3, ['a b'] = {}}}", Last::Data(json!([1, "two", {"three": 3, "a b": []}]))),
         ("return {b = 1, a = {[1] = 'x'}}", Last::Data(json!({"a": ["x"], "b": 1}))),

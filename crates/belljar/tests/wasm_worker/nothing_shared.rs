@@ -95,7 +95,7 @@ async fn javascript_leaves_nothing() {
     server.worker();
 }
 
-const RUBY_LOOKS: &str = r##"
+const RUBY_LOOKS: &str = r#"
 require 'json'
 puts "global #{$leaked.inspect} #{defined?(leaked).inspect}"
 puts "constant #{defined?(Leaked).inspect} #{[3, 1].map { |x| x }.length}"
@@ -103,7 +103,7 @@ puts "builtin #{[].respond_to?(:leaked)} #{[1].to_json} #{1 + 1}"
 puts "environment #{ENV['LEAKED'].inspect} #{ENV['HOME']}"
 puts "files #{Dir.children('/box').sort} #{Dir.children('/tmp').sort}"
 puts "process #{Dir.pwd} #{ARGV} #{$0} #{$LOAD_PATH.include?('/leaked')} #{$stdout.sync}"
-"##;
+"#;
 const RUBY_CHANGES: &str = r"
 require 'json'
 $leaked = 1
@@ -162,19 +162,20 @@ async fn lua_leaves_nothing() {
     server.worker();
 }
 
+const SQL_LOOKS: &str = "SELECT count(*) AS tables FROM sqlite_master;\nSELECT readfile('/box/leaked') IS NULL AS clean;\n\
+    SELECT readfile('/tmp/leaked.db') IS NULL AS clean;\nPRAGMA user_version;";
+const SQL_CHANGES: &str = "CREATE TABLE leaked(a);\nPRAGMA user_version = 7;\nSELECT writefile('/box/leaked', 'x');\n\
+    ATTACH '/tmp/leaked.db' AS other;\nCREATE TABLE other.leaked(a);";
+
 #[tokio::test]
 async fn sql_leaves_nothing() {
     let Some(server) = Server::start(2) else { return };
-    const LOOKS: &str = "SELECT count(*) AS tables FROM sqlite_master;\nSELECT readfile('/box/leaked') IS NULL AS clean;\n\
-        SELECT readfile('/tmp/leaked.db') IS NULL AS clean;\nPRAGMA user_version;";
-    const CHANGES: &str = "CREATE TABLE leaked(a);\nPRAGMA user_version = 7;\nSELECT writefile('/box/leaked', 'x');\n\
-        ATTACH '/tmp/leaked.db' AS other;\nCREATE TABLE other.leaked(a);";
-    let clean = server.printed("sql", LOOKS).await;
-    let changed = server.printed("sql", &format!("{CHANGES}\n{LOOKS}")).await;
+    let clean = server.printed("sql", SQL_LOOKS).await;
+    let changed = server.printed("sql", &format!("{SQL_CHANGES}\n{SQL_LOOKS}")).await;
     assert!(!changed.ends_with(&clean), "{changed}");
     for _ in 0..8 {
-        server.printed("sql", CHANGES).await;
-        assert_eq!(server.printed("sql", LOOKS).await, clean);
+        server.printed("sql", SQL_CHANGES).await;
+        assert_eq!(server.printed("sql", SQL_LOOKS).await, clean);
     }
     server.worker();
 }

@@ -33,7 +33,7 @@ pub enum Topic {
     Ruby,
     /// Lua and its library.
     Lua,
-    /// SQL, and the commands of SQLite's shell.
+    /// SQL, and the commands of `SQLite`'s shell.
     Sql,
 }
 

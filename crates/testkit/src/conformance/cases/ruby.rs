@@ -140,7 +140,7 @@ end"##,
         name: "JSON and YAML",
         given: NOTHING,
         programs: &[ruby(
-            r##"require 'json'
+            r#"require 'json'
 require 'yaml'
 data = JSON.parse('{"a": [1, 2.5, null, "ü"], "b": {"c": true}}')
 puts data['a'].inspect, JSON.generate(data), data.to_json == JSON.dump(data)
@@ -150,7 +150,7 @@ begin
   JSON.parse('{')
 rescue JSON::ParserError => error
   puts error.class
-end"##,
+end"#,
         )],
         expected: printed(
             "[1, 2.5, nil, \"ü\"]\n{\"a\":[1,2.5,null,\"ü\"],\"b\":{\"c\":true}}\ntrue\n{\n  \"name\": \"tea\",\n  \"tags\": [\n    1\n  ]\n}\n---\nx:\n- 1\n- two\nz:\n[1, \"two\", [3.5, true]]\n[:k]\nJSON::ParserError\n",
@@ -160,12 +160,12 @@ end"##,
         name: "dates and times",
         given: NOTHING,
         programs: &[ruby(
-            r##"require 'date'
+            r"require 'date'
 require 'time'
 day = Date.new(2024, 2, 28)
 puts day + 2, (Date.new(2024, 12, 25) - day).to_i, day.strftime('%a %d %b %Y'), Date.valid_date?(2023, 2, 29)
 time = Time.at(0).utc
-puts time.iso8601, Time.parse('2024-05-06 07:08:09 UTC').to_i, Time.utc(2000, 1, 31).yday, DateTime.parse('2001-02-03T04:05:06+07:00')"##,
+puts time.iso8601, Time.parse('2024-05-06 07:08:09 UTC').to_i, Time.utc(2000, 1, 31).yday, DateTime.parse('2001-02-03T04:05:06+07:00')",
         )],
         expected: printed(
             "2024-03-01\n301\nWed 28 Feb 2024\nfalse\n1970-01-01T00:00:00Z\n1714979289\n31\n2001-02-03T04:05:06+07:00\n",
@@ -175,7 +175,7 @@ puts time.iso8601, Time.parse('2024-05-06 07:08:09 UTC').to_i, Time.utc(2000, 1,
         name: "text, patterns and encodings",
         given: NOTHING,
         programs: &[ruby(
-            r##"text = "Größe: 12 cm, Höhe: 7 cm"
+            r#"text = "Größe: 12 cm, Höhe: 7 cm"
 p text.scan(/(\p{L}+): (\d+)/), text[/(?<n>\d+) cm/, :n], text =~ /H/, $~[0]
 puts text.gsub(/\d+/) { |n| (n.to_i * 2).to_s }, text.tr('öß', 'os'), text.unpack('U3').inspect
 p text.bytesize, text.encode('ISO-8859-1').bytesize, "a\xff".valid_encoding?, "a\xff".scrub('?'), 'ÀÉ'.downcase
@@ -183,7 +183,7 @@ puts '%05.1f|%-6s|%+d|%x|%e' % [3.14159, 'ab', 5, 255, 12345.678], 'abc'.succ, '
 puts <<~TEXT
   heredoc #{1 + 1}
     indented
-TEXT"##,
+TEXT"#,
         )],
         expected: printed(
             "[[\"Größe\", \"12\"], [\"Höhe\", \"7\"]]\n\"12\"\n14\n\"H\"\nGröße: 24 cm, Höhe: 14 cm\nGrose: 12 cm, Hohe: 7 cm\n[71, 114, 246]\n27\n24\nfalse\n\"a?\"\n\"àé\"\n003.1|ab    |+5|ff|1.234568e+04\nabd\nba\n\"tab\\tq\"\nheredoc 2\n  indented\n",
@@ -193,9 +193,9 @@ TEXT"##,
         name: "numbers",
         given: NOTHING,
         programs: &[ruby(
-            r##"p 2**100, 7 / 2, -7 / 2, -7 % 3, 7.fdiv(2), 10.divmod(3), 0.1 + 0.2, 1e20.to_i, 255.to_s(2), '0x1f'.hex
+            r"p 2**100, 7 / 2, -7 / 2, -7 % 3, 7.fdiv(2), 10.divmod(3), 0.1 + 0.2, 1e20.to_i, 255.to_s(2), '0x1f'.hex
 p 3.7.round, 3.14159.round(2), 1234567.89.floor(-2), 10.gcd(4), Rational(3, 4) + 1, Complex(1, 2) * Complex(0, 1), 10.pow(50, 97)
-p Integer('42'), Float('1.5'), Integer.sqrt(99), (1..5).reduce(:*), 1_000.digits, Float::NAN.nan?, 5.clamp(1, 3), 12.0 / 0"##,
+p Integer('42'), Float('1.5'), Integer.sqrt(99), (1..5).reduce(:*), 1_000.digits, Float::NAN.nan?, 5.clamp(1, 3), 12.0 / 0",
         )],
         expected: printed(
             "1267650600228229401496703205376\n3\n-4\n2\n3.5\n[3, 1]\n0.30000000000000004\n100000000000000000000\n\"11111111\"\n31\n4\n3.14\n1234500\n2\n(7/4)\n(-2+1i)\n94\n42\n1.5\n9\n120\n[0, 0, 0, 1]\ntrue\n3\nInfinity\n",
@@ -205,14 +205,14 @@ p Integer('42'), Float('1.5'), Integer.sqrt(99), (1..5).reduce(:*), 1_000.digits
         name: "collections",
         given: NOTHING,
         programs: &[ruby(
-            r##"require 'set'
+            r"require 'set'
 words = %w[pear fig apple fig kiwi]
 p words.tally.sort, words.group_by(&:size).map { |k, v| [k, v] }, words.uniq.sort_by { |w| [-w.size, w] }, words.each_slice(2).to_a
 p words.each_with_object(Hash.new(0)) { |w, h| h[w[0]] += 1 }.to_a, words.partition { |w| w.size > 3 }, words.chunk_while { |a, b| a < b }.to_a
 p (1..Float::INFINITY).lazy.select(&:even?).map { |n| n * n }.first(3), [3, 1, 2].sort.reverse, [1, [2, [3]]].flatten, [1, 2, 3].each_cons(2).to_a
 p Set.new([1, 2]).subset?(Set.new([1, 2, 3])), [1, 2, 3].zip('a'..'c'), (1..10).step(4).to_a, [4, 5].each_with_index.map { |x, i| x * i }
 fib = Enumerator.new { |y| a, b = 0, 1; loop { y << a; a, b = b, a + b } }
-p fib.take(10), fib.next, fib.next, fib.peek, [1, 2, 3, 4].sum { |x| x / 2.0 }"##,
+p fib.take(10), fib.next, fib.next, fib.peek, [1, 2, 3, 4].sum { |x| x / 2.0 }",
         )],
         expected: printed(
             "[[\"apple\", 1], [\"fig\", 2], [\"kiwi\", 1], [\"pear\", 1]]\n[[4, [\"pear\", \"kiwi\"]], [3, [\"fig\", \"fig\"]], [5, [\"apple\"]]]\n[\"apple\", \"kiwi\", \"pear\", \"fig\"]\n[[\"pear\", \"fig\"], [\"apple\", \"fig\"], [\"kiwi\"]]\n[[\"p\", 1], [\"f\", 2], [\"a\", 1], [\"k\", 1]]\n[[\"pear\", \"apple\", \"kiwi\"], [\"fig\", \"fig\"]]\n[[\"pear\"], [\"fig\"], [\"apple\", \"fig\", \"kiwi\"]]\n[4, 16, 36]\n[3, 2, 1]\n[1, 2, 3]\n[[1, 2], [2, 3]]\ntrue\n[[1, \"a\"], [2, \"b\"], [3, \"c\"]]\n[1, 5, 9]\n[0, 5]\n[0, 1, 1, 2, 3, 5, 8, 13, 21, 34]\n0\n1\n1\n5.0\n",
@@ -254,7 +254,7 @@ p kinds, kinds { |n| n + 1 }, (catch(:done) { 10.times { |i| throw :done, i if i
         name: "digests, Base64, ERB and more of the library",
         given: NOTHING,
         programs: &[ruby(
-            r##"require 'digest'
+            r#"require 'digest'
 require 'erb'
 require 'stringio'
 require 'securerandom'
@@ -278,7 +278,7 @@ stack.push(1, 2)
 p stack.size, SimpleDelegator.new([3, 4]).sum, Marshal.load(Marshal.dump([1, :a, 'b', 2.5, { 'k' => nil }])).length
 pp (1..40).to_a
 $stdout.printf("%s-%03d\n", 'x', 7)
-$stdout << 'chained ' << 1 << "\n""##,
+$stdout << 'chained ' << 1 << "\n""#,
         )],
         expected: printed(
             "0cc175b9c0f1b6a831c399e269772661\nca978112ca1bbdca\naGVsbG8=\nhi\n0;1;\n99\n891568578\n\"a\\n\"\n\"b\\n\"\n8\n4\n[\"it\", \"is\"]\n\"it\\\\'s\"\n2\n7\n5\n[1,\n 2,\n 3,\n 4,\n 5,\n 6,\n 7,\n 8,\n 9,\n 10,\n 11,\n 12,\n 13,\n 14,\n 15,\n 16,\n 17,\n 18,\n 19,\n 20,\n 21,\n 22,\n 23,\n 24,\n 25,\n 26,\n 27,\n 28,\n 29,\n 30,\n 31,\n 32,\n 33,\n 34,\n 35,\n 36,\n 37,\n 38,\n 39,\n 40]\nx-007\nchained 1\n",
@@ -298,7 +298,7 @@ $stdout << 'chained ' << 1 << "\n""##,
         name: "exceptions that are rescued",
         given: NOTHING,
         programs: &[ruby(
-            r##"class Broken < StandardError
+            r#"class Broken < StandardError
   def initialize(message = 'it is broken') = super
 end
 def risky(n)
@@ -340,7 +340,7 @@ begin; exit 3; rescue SystemExit => error; puts error.status; end
 warn 'to stderr'
 def deep(n) = n.zero? ? raise('bottom') : [n].map { |x| deep(x - 1) }
 begin; deep(150); rescue => error; puts error.message, error.backtrace.length > 300; end
-begin; def forever = forever; forever; rescue SystemStackError => error; puts error.message; end"##,
+begin; def forever = forever; forever; rescue SystemStackError => error; puts error.message; end"#,
         )],
         expected: Expected {
             stderr: Text::Is("to stderr\n"),
