@@ -55,7 +55,7 @@ fn nothing_in_javascript_outlasts_its_deadline() {
             "await new Promise((done) => setTimeout(done, 600000))",
             "/(a+)+$/.test('a'.repeat(60) + 'b')",
             "for (;;) crypto.getRandomValues(new Uint8Array(65536))",
-            "const large = 7n ** 300000n; for (;;) large * large",
+            "const large = 7n ** 100000n; for (;;) large * large",
             "process.on('exit', () => { for (;;); })",
         ] {
             times_out("javascript", code);

@@ -357,7 +357,7 @@ begin; def forever = forever; forever; rescue SystemStackError => error; puts er
         )],
         expected: Expected {
             stdout: Text::Is("2\n"),
-            ..fails(": odd: 3 (ArgumentError)\n\tfrom /box/main.rb:7:in ", "ArgumentError", "odd: 3", 2)
+            ..fails(": odd: 3 (ArgumentError)\n", "ArgumentError", "odd: 3", 2)
         },
     },
     Case {
