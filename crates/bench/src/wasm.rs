@@ -68,6 +68,15 @@ const PROGRAMS: &[Program] = &[
         budget_ms: None,
     },
     Program { name: "Ruby", language: "ruby", code: "puts 1+1", stdout: "2\n", budget_ms: Some(1.5) },
+    Program { name: "Lua", language: "lua", code: "print(1 + 1)", stdout: "2\n", budget_ms: Some(0.5) },
+    Program {
+        name: "SQL",
+        language: "sql",
+        code: "CREATE TABLE items (name TEXT, price REAL);\nINSERT INTO items VALUES ('tea', 3.2), ('cake', 4.5);\n\
+               SELECT name, price FROM items;",
+        stdout: "name  price\n----  -----\ntea   3.2  \ncake  4.5  \n",
+        budget_ms: Some(0.5),
+    },
 ];
 
 const THROUGHPUT_BUDGET: f64 = 1000.0;

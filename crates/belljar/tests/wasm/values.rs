@@ -82,7 +82,7 @@ fn of_sql() {
         ),
         ("CREATE TABLE t(n); INSERT INTO t VALUES (7) RETURNING n;", Last::Data(json!([{"n": 7}]))),
         ("CREATE TABLE t(n); SELECT * FROM t;", Last::Nothing),
-        ("", Last::Nothing),
+        ("-- nothing to do\n", Last::Nothing),
         (
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) SELECT i FROM n;",
             Last::Printed("50000 rows, more than a result can hold (256 KiB); they are in the output"),
