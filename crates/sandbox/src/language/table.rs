@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn braces_that_look_like_a_template_are_one() {
-        let known = ["program", "source", "workspace", "entry", "build", "database", "memory_mb"];
+        let known = ["program", "source", "workspace", "entry", "build", "memory_mb", "database"];
         for (language, toolchain) in all() {
             for template in templates(toolchain) {
                 let looks_like_one =
