@@ -4,6 +4,8 @@
 
 #![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a failed check is a failed test")]
 
+#[path = "wasm/databases.rs"]
+mod databases;
 #[path = "wasm/limits.rs"]
 mod limits;
 #[path = "wasm/programs.rs"]

@@ -15,7 +15,6 @@ use crate::jobs::Jobs;
 use crate::machine;
 use crate::memory::Memories;
 use crate::protocol::{self, Control, Greeting, Hello, Job, MAX_PACKET, Reply, Reset, RunId, TreeEntry};
-use crate::run::Interruption;
 use crate::runtime::Runtime;
 use crate::timekeeper::Timekeeper;
 
@@ -99,11 +98,7 @@ impl Worker {
     fn listen(&self, control: &OwnedFd) {
         while let Ok(Some((control, _))) = protocol::receive::<Control>(control) {
             match control {
-                Control::Cancel(id) => {
-                    if let Some(run) = self.timekeeper.find(id) {
-                        run.interrupt(Interruption::Cancelled);
-                    }
-                }
+                Control::Cancel(id) => self.timekeeper.cancel(id),
                 Control::Consumed(id, bytes) => {
                     if let Some(run) = self.timekeeper.find(id) {
                         run.consumed(bytes);

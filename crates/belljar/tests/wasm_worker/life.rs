@@ -66,7 +66,7 @@ async fn a_run_that_is_given_up_ends_and_its_worker_lives() {
     ] {
         let heard = Heard::default();
         let mut live = heard.clone();
-        // More often than there are slots: one that went on would hold its slot.
+        // More often than there are slots: one that went on would hold its slot. All but the first are given up before a thread has them.
         for _ in 0..3 {
             tokio::select! {
                 outcome = server.runtime.run(request(language, code), &mut live) => panic!("{code}: {outcome:?}"),
