@@ -82,6 +82,7 @@ const PROGRAMS: &[Program] = &[
 const THROUGHPUT_BUDGET: f64 = 1000.0;
 const PRIVATE_BUDGET_KIB: u64 = 2048;
 const SLOWDOWN_BUDGET: f64 = 3.0;
+const CPU_TURNS: u32 = 5;
 
 /// Each prints how many seconds its loop took.
 const CPU_WORK: &[(&str, &str)] = &[
@@ -143,11 +144,15 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
 
     writeln!(
         out,
-        "\nCPU work in Python, seconds, best of 5\n\n                       wasm    native    ratio (budget {SLOWDOWN_BUDGET})"
+        "\nCPU work in Python, seconds, best of {CPU_TURNS} times 5\n\n                       wasm    native    ratio (budget {SLOWDOWN_BUDGET})"
     )?;
     for (name, code) in CPU_WORK {
-        let [wasm, native] =
-            [seconds(&runtime, EngineId::Wasm, code).await?, seconds(&runtime, EngineId::Native, code).await?];
+        let [mut wasm, mut native] = [f64::INFINITY; 2];
+        // In turns, so that a neighbour of this machine's slows both.
+        for _ in 0..CPU_TURNS {
+            wasm = wasm.min(seconds(&runtime, EngineId::Wasm, code).await?);
+            native = native.min(seconds(&runtime, EngineId::Native, code).await?);
+        }
         let ratio = wasm / native;
         writeln!(out, "{name:<20} {wasm:8.4}  {native:8.4}  {ratio:7.2}: {}", verdict(ratio <= SLOWDOWN_BUDGET))?;
     }

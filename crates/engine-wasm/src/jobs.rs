@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::num::NonZero;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::protocol::{self, Envelope, Job};
@@ -12,11 +12,9 @@ use crate::protocol::{self, Envelope, Job};
 /// Threads that wait at the socket. One is not enough: the next job comes while the first still puts its instance's memory back.
 const READY: usize = 2;
 
-/// How long a thread looks for a job before it sleeps. To be woken takes 25 to 35 µs, half of what a short run takes; whoever calls again at
-/// once, as an agent's loop does, need not pay it.
+/// How long the only thread that has nothing to do looks for a job before it sleeps. To be woken takes 25 to 35 µs, half of what a short run
+/// takes; whoever calls again at once, as an agent's loop does, need not pay it. With other runs going on there is better use for a processor.
 const LOOKS_FOR: Duration = Duration::from_micros(80);
-/// Between two looks, so that they do not keep the sender from the socket's lock.
-const PAUSES: usize = 50;
 
 /// Where threads wait for jobs.
 ///
@@ -30,16 +28,20 @@ pub(crate) struct Jobs {
     wanted: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Threads {
+    /// With a job, or not here yet.
+    busy: u32,
     ready: usize,
     resting: usize,
 }
 
 impl Jobs {
-    pub(crate) fn new(socket: OwnedFd) -> Self {
+    /// For so many threads, each of which comes here when it has started.
+    pub(crate) fn new(socket: OwnedFd, threads: u32) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Self { socket: Arc::new(socket), processors, threads: Mutex::default(), wanted: Condvar::new() }
+        let threads = Threads { busy: threads, ready: 0, resting: 0 };
+        Self { socket: Arc::new(socket), processors, threads: Mutex::new(threads), wanted: Condvar::new() }
     }
 
     /// Where the answers go.
@@ -66,12 +68,11 @@ impl Jobs {
 
     fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Vec<OwnedFd>)>> {
         // With one processor, whoever looks keeps the sender from sending.
-        let end = (self.processors > 1).then(|| Instant::now() + LOOKS_FOR);
+        let looks = self.processors > 1 && self.lock().busy == 0;
+        let end = looks.then(|| Instant::now() + LOOKS_FOR);
         while end.is_some_and(|end| Instant::now() < end) {
             match protocol::receive_waiting_bytes(&*self.socket, buffer) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    (0..PAUSES).for_each(|_| std::hint::spin_loop());
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::yield_now(),
                 received => return received,
             }
         }
@@ -79,7 +80,8 @@ impl Jobs {
     }
 
     fn get_ready(&self) {
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.lock();
+        threads.busy -= 1;
         while threads.ready >= READY {
             threads.resting += 1;
             threads = self.wanted.wait(threads).unwrap_or_else(PoisonError::into_inner);
@@ -90,10 +92,15 @@ impl Jobs {
 
     /// The last one to leave the socket calls another to it.
     fn leave(&self) {
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.lock();
         threads.ready -= 1;
+        threads.busy += 1;
         if threads.ready == 0 && threads.resting > 0 {
             self.wanted.notify_one();
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Threads> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -69,7 +69,7 @@ impl Worker {
             return Err(StartError::Build(hello.build));
         }
         let mut descriptors = descriptors.into_iter();
-        let jobs = Arc::new(Jobs::new(descriptors.next().ok_or(StartError::Descriptors)?));
+        let jobs = Arc::new(Jobs::new(descriptors.next().ok_or(StartError::Descriptors)?, hello.slots));
         let mut runtimes = Vec::new();
         for entry in &hello.runtimes {
             let module = descriptors.next().ok_or(StartError::Descriptors)?;
