@@ -142,7 +142,7 @@ fn a_cancelled_request_ends_its_run() {
     let endpoint = Endpoint::new(served.address());
     for (era, client) in [("newer", endpoint.modern()), ("older", endpoint.legacy().expect("a session"))] {
         let marker = format!("cancel-{era}-{}", served.pid());
-        let code = format!("echo up; sleep 1000 & exec -a {marker} sleep 1000");
+        let code = format!("sleep 1000 & exec -a {marker} bash -c 'echo up; sleep 1000; :'");
         let arguments = json!({"language": "bash", "code": code, "timeout_ms": 200_000});
         let params = json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": era}});
         let mut exchange = client.send("tools/call", params).expect("it answers");
@@ -168,7 +168,7 @@ fn a_session_is_its_owners() {
     let ada = nobody.clone().with_token("0123456789abcdef-ada").legacy().expect("a session");
     let grace = ada.taken_over_by(&nobody.with_token("0123456789abcdef-grace"));
     let marker = format!("session-{}", served.pid());
-    let code = format!("echo up; exec -a {marker} sleep 1000");
+    let code = format!("exec -a {marker} bash -c 'echo up; sleep 1000; :'");
     let arguments = json!({"language": "bash", "code": code, "timeout_ms": 200_000});
     let params = json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": 1}});
     let mut exchange = ada.send("tools/call", params).expect("it answers");
