@@ -4,6 +4,7 @@
 //! takes long can be run elsewhere at the same time (*hedging*). The caller must not notice but for the result's `promoted`: it sees the
 //! output of one run, from its start to its end (see [`Stage`]).
 
+use std::num::NonZero;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
@@ -38,8 +39,11 @@ impl Runtime {
         let outcome = if let Ok(finished) = tokio::time::timeout(HEDGE_AFTER, &mut first).await {
             finished?
         } else {
-            // Only where nobody waits for the turn that it takes.
-            if let Some(_turn) = self.turns.try_take(plan.principal()) {
+            // Only where nobody waits for the turn that it takes, and where there is a processor for it: with more runs than processors it
+            // would slow all of them.
+            if self.turns.load().running <= processors()
+                && let Some(_turn) = self.turns.try_take(plan.principal())
+            {
                 let wall = plan.limits().wall.saturating_sub(started.elapsed());
                 return race(first, native.as_ref(), plan.within(wall), &stage).await;
             }
@@ -58,6 +62,10 @@ impl Runtime {
         let promoted = run_on(native.as_ref(), plan.within(wall), &mut Leg::new(&stage, EngineId::Native)).await?;
         Ok(promote(promoted, reason))
     }
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// Two runs of the same program; the first to finish wins.

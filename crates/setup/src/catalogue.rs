@@ -67,7 +67,7 @@ pub static CATALOGUE: &[Runtime] = &[
         title: "Python (CPython)",
         languages: &["python"],
         upon: &["toolchain"],
-        takes: Duration::from_mins(5),
+        takes: Duration::from_mins(7),
         size: Bytes::mib(100),
         scratch: Bytes::gib(2),
     },

@@ -132,6 +132,16 @@ pub const SILENT: Expected = Expected {
     files: &[],
 };
 
+/// Ends in an error that nobody catches, and of which standard error has this.
+pub const fn fails(stderr: &'static str, kind: &'static str, message: &'static str, line: u32) -> Expected {
+    Expected {
+        ending: Ending::Exit(1),
+        stderr: Text::Has(stderr),
+        error: Some(Error { kind, message, line: Some(line) }),
+        ..SILENT
+    }
+}
+
 /// Exit code 0, and this on standard output.
 pub const fn printed(text: &'static str) -> Expected {
     Expected { stdout: Text::Is(text), ..SILENT }

@@ -1,16 +1,6 @@
 //! Programs in Lua: what the language and its library owe, in WebAssembly as natively.
 
-use crate::conformance::case::{Case, Ending, Error, Expected, Given, Input, NOTHING, SILENT, Text, lua, printed};
-
-/// Ends in an error that nobody catches.
-const fn fails(stderr: &'static str, kind: &'static str, message: &'static str, line: u32) -> Expected {
-    Expected {
-        ending: Ending::Exit(1),
-        stderr: Text::Has(stderr),
-        error: Some(Error { kind, message, line: Some(line) }),
-        ..SILENT
-    }
-}
+use crate::conformance::case::{Case, Ending, Expected, Given, Input, NOTHING, SILENT, Text, fails, lua, printed};
 
 const fn exits(code: u8) -> Expected {
     Expected { ending: Ending::Exit(code), ..SILENT }

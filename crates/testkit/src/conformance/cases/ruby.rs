@@ -1,20 +1,11 @@
 //! Programs in Ruby: input, files, errors and the standard library. What they print is the same in all versions since 3.0.
 
 use crate::conformance::case::{
-    Case, Code, Ending, Error, Expected, Given, Input, NOTHING, Program, SILENT, Text, printed,
+    Case, Code, Ending, Expected, Given, Input, NOTHING, Program, SILENT, Text, fails, printed,
 };
 
 const fn ruby(code: &'static str) -> Program {
     Program { language: "ruby", code: Code::Text(code) }
-}
-
-const fn fails(stderr: &'static str, kind: &'static str, message: &'static str, line: u32) -> Expected {
-    Expected {
-        ending: Ending::Exit(1),
-        stderr: Text::Has(stderr),
-        error: Some(Error { kind, message, line: Some(line) }),
-        ..SILENT
-    }
 }
 
 pub(super) const CASES: &[Case] = &[
