@@ -83,6 +83,9 @@ pub(crate) struct RunArguments {
     /// An environment variable (repeatable)
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
+    /// An argument for the compiler of C or C++, such as -O3 or -std=c++20 (repeatable)
+    #[arg(long = "compiler-arg", value_name = "ARG", allow_hyphen_values = true)]
+    pub(crate) compiler_args: Vec<String>,
     /// A variable that the program finds set, its value as JSON (repeatable; Python, JavaScript, TypeScript)
     #[arg(long = "variable", value_name = "NAME=JSON")]
     pub(crate) variables: Vec<String>,

@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use engine_wasm::InstalledRuntime;
+use engine_wasm::{COMPILER, InstalledRuntime};
 use setup::{CATALOGUE, Config, Finish, FinishError, PACK, REACTOR, Recipes, Runtime, SNAPSHOT, Setup, TREE};
 
 use crate::Settings;
@@ -40,6 +40,8 @@ pub fn installed(settings: &Settings) -> Vec<InstalledRuntime> {
 #[derive(Debug, Default)]
 struct Finisher {
     machine_key: OnceLock<String>,
+    /// A snapshot that had to be compiled to make its own files, and what came of it.
+    compiled: Mutex<Option<(Vec<u8>, Vec<u8>)>>,
 }
 
 /// Raised when snapshots that were made before are of no use any more: another pack format, another start by a driver.
@@ -66,26 +68,45 @@ impl Finish for Finisher {
         let tree = built.join(TREE);
         let pack = if fs::symlink_metadata(&tree).is_ok() {
             progress("packing its files");
-            let pack = engine_wasm::pack(&tree)?;
+            let pack = engine_wasm::pack(&tree, Vec::new())?;
             fs::write(into.join(PACK), &pack)?;
             Some(pack)
         } else {
             None
         };
         progress("starting it and taking a snapshot");
-        fs::write(into.join(SNAPSHOT), engine_wasm::snapshot(runtime.name, &reactor, pack)?)?;
+        let snapshot = engine_wasm::snapshot(runtime.name, &reactor, pack)?;
+        fs::write(into.join(SNAPSHOT), &snapshot)?;
+        if runtime.name == COMPILER {
+            progress("compiling it for this machine, and with it the headers of C++");
+            let code = engine_wasm::compile(runtime.name, &snapshot)?;
+            let module = into.join("module.cwasm");
+            write_sparse(&module, &code)?;
+            let more = engine_wasm::prepare(&module, &into.join(PACK))?;
+            fs::write(into.join(PACK), engine_wasm::pack(&tree, more)?)?;
+            *self.compiled.lock().unwrap_or_else(PoisonError::into_inner) = Some((snapshot, code));
+        }
         Ok(())
     }
 
     fn compile(
         &self,
-        _: &Runtime,
+        runtime: &Runtime,
         snapshot: &Path,
         module: &Path,
         progress: &mut dyn FnMut(&str),
     ) -> Result<(), FinishError> {
-        progress("compiling it for this machine");
-        write_sparse(module, &engine_wasm::compile(&fs::read(snapshot)?)?)?;
+        let snapshot = fs::read(snapshot)?;
+        // It may have been needed already, for its own files.
+        let compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let code = match compiled.filter(|(of, _)| *of == snapshot) {
+            Some((_, code)) => code,
+            None => {
+                progress("compiling it for this machine");
+                engine_wasm::compile(runtime.name, &snapshot)?
+            }
+        };
+        write_sparse(module, &code)?;
         Ok(())
     }
 }

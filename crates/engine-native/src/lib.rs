@@ -199,6 +199,7 @@ impl Shared {
             status: finished.status,
             stdout: finished.stdout,
             stderr: finished.stderr,
+            diagnostics: None,
             value: None,
             error,
             unsupported: None,

@@ -7,18 +7,24 @@ use std::os::unix::fs::FileExt as _;
 use wasmparser::{DataKind, Operator, Parser, Payload};
 use wasmtime::{Error, Result};
 
+use crate::driver::Start;
+
 /// The page size that the image is aligned to: at least the machine's.
 const PAGE: usize = 64 << 10;
 
-/// The end of the file.
-const MAGIC: &[u8; 8] = b"belljar1";
-const FOOTER: usize = 24;
+/// What the end of the file begins with, and what is different in every format of it.
+pub(crate) const MAGIC: &[u8; 8] = b"belljar2";
+
+/// The end of the file: the magic, and three numbers.
+const FOOTER: usize = MAGIC.len() + 3 * 8;
 
 /// Where the image is in an artifact's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ImagePlace {
     pub(crate) offset: u64,
     pub(crate) length: usize,
+    /// Its address in the guest's memory. What is before it is zero: the stack, in modules that have it first.
+    pub(crate) address: usize,
 }
 
 /// A snapshot taken apart: the module without data, and the memory that the data would make.
@@ -79,14 +85,20 @@ fn put_length(bytes: &mut Vec<u8>, mut length: usize) {
     }
 }
 
-/// One file of both.
-pub(crate) fn join(mut code: Vec<u8>, image: &[u8]) -> Vec<u8> {
+/// One file of both. What a command's memory begins with is an empty stack, of which no page need be kept.
+pub(crate) fn join(mut code: Vec<u8>, image: &[u8], start: Start) -> Vec<u8> {
     code.resize(code.len().next_multiple_of(PAGE), 0);
     let offset = code.len() as u64;
+    let zeros = match start {
+        Start::Once => 0,
+        Start::EachTime => image.chunks(PAGE).take_while(|page| page.iter().all(|byte| *byte == 0)).count(),
+    };
+    let image = image.get(zeros * PAGE..).unwrap_or_default();
     code.extend_from_slice(image);
     code.extend_from_slice(MAGIC);
-    code.extend_from_slice(&offset.to_le_bytes());
-    code.extend_from_slice(&(image.len() as u64).to_le_bytes());
+    for number in [offset, image.len() as u64, (zeros * PAGE) as u64] {
+        code.extend_from_slice(&number.to_le_bytes());
+    }
     code
 }
 
@@ -99,13 +111,14 @@ pub(crate) fn find_image(file: &File) -> io::Result<ImagePlace> {
     let (magic, numbers) = footer.split_at(MAGIC.len());
     let number =
         |index: usize| numbers.as_chunks::<8>().0.get(index).copied().map(u64::from_le_bytes).ok_or_else(invalid);
-    let (offset, length) = (number(0)?, number(1)?);
+    let (offset, length, address) = (number(0)?, number(1)?, number(2)?);
     let fits = offset.checked_add(length).and_then(|end| end.checked_add(FOOTER as u64)) == Some(size);
-    let aligned = offset % PAGE as u64 == 0 && length % PAGE as u64 == 0;
+    let aligned = [offset, length, address].iter().all(|number| number % PAGE as u64 == 0);
     if magic != MAGIC || !fits || !aligned {
         return Err(invalid());
     }
-    Ok(ImagePlace { offset, length: usize::try_from(length).map_err(|_| invalid())? })
+    let number = |number: u64| usize::try_from(number).map_err(|_| invalid());
+    Ok(ImagePlace { offset, length: number(length)?, address: number(address)? })
 }
 
 #[cfg(test)]
@@ -116,10 +129,16 @@ mod tests {
     fn finds_what_was_joined() {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let path = folder.path().join("artifact");
-        let joined = join(vec![7; 100], &vec![9; 2 * PAGE]);
+        let mut image = vec![0; 5 * PAGE];
+        image[3 * PAGE..].fill(9);
+        let joined = join(vec![7; 100], &image, Start::EachTime);
         std::fs::write(&path, &joined).expect("write");
         let file = File::open(&path).expect("open");
-        assert_eq!(find_image(&file).expect("found"), ImagePlace { offset: PAGE as u64, length: 2 * PAGE });
+        let place = ImagePlace { offset: PAGE as u64, length: 2 * PAGE, address: 3 * PAGE };
+        assert_eq!(find_image(&file).expect("found"), place);
+        std::fs::write(folder.path().join("whole"), join(vec![7; 100], &image, Start::Once)).expect("write");
+        let whole = find_image(&File::open(folder.path().join("whole")).expect("open")).expect("found");
+        assert_eq!(whole, ImagePlace { offset: PAGE as u64, length: 5 * PAGE, address: 0 });
         for cut in [0, 5, FOOTER, joined.len() / 2, joined.len() - 1] {
             std::fs::write(&path, &joined[..cut]).expect("write");
             assert!(find_image(&File::open(&path).expect("open")).is_err(), "{cut}");

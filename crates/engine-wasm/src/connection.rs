@@ -59,15 +59,27 @@ pub(crate) struct OpenRuntime {
     pub(crate) tree: Option<OwnedFd>,
 }
 
-impl Connection {
-    /// Starts a worker and waits until it is ready.
-    pub(crate) async fn open(wall: &dyn Wall, slots: u32, runtimes: &[OpenRuntime]) -> Result<Arc<Self>, WasmError> {
+/// A worker process that has not been told anything, so it can still become anybody's.
+#[derive(Debug)]
+pub(crate) struct Blank {
+    control: OwnedFd,
+    process: Box<dyn Confined>,
+}
+
+impl Blank {
+    pub(crate) async fn start(wall: &dyn Wall) -> Result<Self, WasmError> {
         let (control, their_control) = protocol::channel().map_err(WasmError::Sockets)?;
+        let process = wall.start(their_control).await.map_err(WasmError::Start)?;
+        Ok(Self { control, process })
+    }
+
+    /// Makes a worker of it, and waits until that is ready.
+    pub(crate) async fn load(self, slots: u32, runtimes: &[OpenRuntime]) -> Result<Arc<Connection>, WasmError> {
+        let Self { control, process } = self;
         let (jobs, their_jobs) = protocol::channel().map_err(WasmError::Sockets)?;
         for socket in [&control, &jobs] {
             rustix::fs::fcntl_setfl(socket, OFlags::NONBLOCK).map_err(|error| WasmError::Sockets(error.into()))?;
         }
-        let process = wall.start(their_control).await.map_err(WasmError::Start)?;
         let hello = Hello {
             build: protocol::build(),
             slots,
@@ -92,7 +104,7 @@ impl Connection {
             Ok(Ok(None) | Err(_)) => return Err(WasmError::WorkerLost),
             Err(_) => return Err(WasmError::WorkerFailed(format!("it did not start within {} s", START.as_secs()))),
         };
-        let connection = Arc::new(Self {
+        let connection = Arc::new(Connection {
             jobs: watched(jobs, Interest::READABLE).map_err(WasmError::Sockets)?,
             control: control.into_inner(),
             pending: Mutex::new(Pending(Some(HashMap::new()))),
@@ -102,6 +114,13 @@ impl Connection {
         });
         tokio::spawn(hear_replies(Arc::downgrade(&connection)));
         Ok(connection)
+    }
+}
+
+impl Connection {
+    /// Starts a worker and waits until it is ready.
+    pub(crate) async fn open(wall: &dyn Wall, slots: u32, runtimes: &[OpenRuntime]) -> Result<Arc<Self>, WasmError> {
+        Blank::start(wall).await?.load(slots, runtimes).await
     }
 
     /// Whether it can take jobs.
@@ -196,7 +215,7 @@ impl Connection {
     }
 
     /// Ends the worker and with it all of its runs.
-    fn end(&self) {
+    pub(crate) fn end(&self) {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).0 = None;
         drop(self.process.lock().unwrap_or_else(PoisonError::into_inner).take());
     }

@@ -20,6 +20,11 @@ pub(crate) trait Driver: Send + Sync + fmt::Debug {
         1 << 30
     }
 
+    /// When it is started.
+    fn start(&self) -> Start {
+        Start::Once
+    }
+
     /// Starts it, up to where a program could run. Done once, before the snapshot.
     fn initialize(&self, store: &mut Store<Guest>, instance: &Instance) -> Result<()>;
 
@@ -27,12 +32,25 @@ pub(crate) trait Driver: Send + Sync + fmt::Debug {
     fn run(&self, store: &mut Store<Guest>, instance: &Instance, job: &Job) -> Result<i32>;
 }
 
+/// When a runtime is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Before the snapshot, which all runs begin with.
+    Once,
+    /// By every run.
+    EachTime,
+}
+
+/// The runtime that is a caller's own program, compiled.
+pub(crate) const PROGRAM: &str = "program";
+
 /// The driver of a runtime.
 pub(crate) fn driver_for(runtime: &str) -> Option<Box<dyn Driver>> {
     match runtime {
         "python" | "numpy" | "lua" | "sql" => Some(Box::new(Reactor)),
         "javascript" => Some(Box::<crate::javascript::QuickJs>::default()),
         "ruby" => Some(Box::new(crate::ruby::Ruby)),
+        "clang" | PROGRAM => Some(Box::new(crate::command::Command)),
         _ => None,
     }
 }

@@ -10,9 +10,11 @@ use wasmtime::{Engine, Result, Store, Trap};
 
 use crate::guest::{Guest, Surroundings};
 use crate::halt;
-use crate::protocol::{Collecting, End, Finished, Job, JobLimits, MadeFile, RunId};
+use crate::driver::Start;
+use crate::protocol::{Collecting, End, Finished, Job, JobLimits, MadeFile, Report, RunId, TOO_LARGE, Work};
 use crate::run::{Interruption, Run};
 use crate::runtime::Runtime;
+use crate::snapshot;
 use crate::timekeeper::Timekeeper;
 
 /// Runs jobs. Shared by all threads of a worker.
@@ -34,6 +36,9 @@ impl Executor {
     /// Runs a job to its end on this thread.
     pub(crate) fn execute(&self, job: &Job, socket: &Arc<OwnedFd>) -> (Finished, Remains) {
         let run = Arc::new(Run::start(job.id, &job.limits, Some(Arc::clone(socket))));
+        if job.work == Work::Translate {
+            return (translate(job, &run), Remains { _store: None });
+        }
         self.timekeeper.watch(&run);
         let (end, store) = match self.run(job, &run) {
             Ok((end, store)) => (end, Some(store)),
@@ -74,9 +79,14 @@ impl Executor {
             stdin: &job.stdin,
             limits: &job.limits,
             base_memory: runtime.base_memory,
+            lowest_address: runtime.memories.lowest_address(),
         };
         let mut store = new_store(&runtime.engine, &surroundings, run)?;
-        let instance = runtime.pre.instantiate(&mut store)?;
+        let instance = match runtime.pre.instantiate(&mut store) {
+            Ok(instance) => instance,
+            Err(_) if store.data().was_refused_memory() => return Ok((End::OverMemory, store)),
+            Err(error) => return Err(error),
+        };
         Guest::adopt(&mut store, &instance)?;
         let result = halt::stoppable(&runtime.grounds, run, || runtime.driver.run(&mut store, &instance, job));
         if run.interruption().is_some() {
@@ -89,13 +99,60 @@ impl Executor {
     }
 }
 
+/// Makes machine code of a module. Nothing interrupts this; the server ends the process if it takes too long.
+fn translate(job: &Job, run: &Run) -> Finished {
+    let translated = check_size(&job.code).and_then(|()| snapshot::compile_for(Start::EachTime, &job.code));
+    let (end, files) = match translated {
+        Ok(code) => {
+            let size = code.len() as u64;
+            (End::Exited(0), vec![MadeFile { path: "program".to_owned(), size, contents: Some(code) }])
+        }
+        Err(error) => (End::Trapped { signal: SIGABRT, message: format!("{error:#}") }, Vec::new()),
+    };
+    Finished {
+        end,
+        output: Vec::new(),
+        report: Report::default(),
+        files,
+        links: Vec::new(),
+        wall_micros: micros(run.elapsed()),
+        cpu_micros: micros(run.cpu_time()),
+        peak_bytes: 0,
+    }
+}
+
+/// What is translated is bounded, since memory and time that it takes are not: some hundred times its size, and a minute for the largest.
+fn check_size(module: &[u8]) -> Result<()> {
+    const MOST_CODE: usize = 8 << 20;
+    const MOST_IN_A_FUNCTION: usize = 512 << 10;
+    for payload in wasmparser::Parser::new(0).parse_all(module) {
+        let too_large = match payload? {
+            wasmparser::Payload::CodeSectionStart { size, .. } => size as usize > MOST_CODE,
+            wasmparser::Payload::CodeSectionEntry(body) => body.as_bytes().len() > MOST_IN_A_FUNCTION,
+            _ => false,
+        };
+        if too_large {
+            return Err(wasmtime::Error::msg(TOO_LARGE));
+        }
+    }
+    Ok(())
+}
+
 /// A store for a runtime that is started ahead of all runs, with so much memory, and the run that stands for that.
 pub(crate) fn set_up_store(engine: &Engine, image: &Image, memory: u64) -> Result<(Store<Guest>, Arc<Run>)> {
     const LONG_MICROS: u64 = 600_000_000;
     const PLENTY: u64 = 1 << 30;
     let limits = JobLimits { wall_micros: LONG_MICROS, cpu_micros: LONG_MICROS, memory, disk: PLENTY, files: 1_000 };
     let run = Arc::new(Run::start(RunId(0), &limits, None));
-    let surroundings = Surroundings { image, files: &[], program: None, stdin: &[], limits: &limits, base_memory: 0 };
+    let surroundings = Surroundings {
+        image,
+        files: &[],
+        program: None,
+        stdin: &[],
+        limits: &limits,
+        base_memory: 0,
+        lowest_address: 0,
+    };
     Ok((new_store(engine, &surroundings, &run)?, run))
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) limits: &'a JobLimits,
     /// Bytes of memory that are there before the limit counts.
     pub(crate) base_memory: u64,
+    /// What is below in its memory cannot be touched.
+    pub(crate) lowest_address: u32,
 }
 
 impl Guest {
@@ -47,6 +49,7 @@ impl Guest {
             wasi.add_input(workspace_name(path), text.to_vec()).map_err(|error| refused(path, error))?;
         }
         wasi.set_stdin(surroundings.stdin.to_vec());
+        wasi.set_lowest_address(surroundings.lowest_address);
         let limiter = Limiter { most: surroundings.base_memory + limits.memory, peak: 0, refused: Refused::No };
         Ok(Self { wasi: Some(wasi), limiter, memory: None, run, report: Report::default() })
     }

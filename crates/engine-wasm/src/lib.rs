@@ -6,6 +6,8 @@
 #![cfg(target_os = "linux")]
 
 mod artifact;
+mod command;
+mod compiled;
 mod connection;
 mod driver;
 mod error;
@@ -32,19 +34,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sandbox::{
-    BoxFuture, Capture, Collect, CpuSource, Engine, EngineError, EngineId, GuestError, Isolation, Language, LastValue,
+    BoxFuture, Capture, Collect, CpuSource, Engine, EngineError, EngineId, Evidence, GuestError, Isolation, Language, LastValue,
     LimitKind, LiveOutput, MemorySource, Outcome, OutputFile, Plan, Refusal, RuntimeInfo, Sandbox, SkipReason,
-    SkippedFile, Status, Stream, Usage, WorkspacePath,
+    SkippedFile, Status, Step, Stream, Usage, WorkspacePath, diagnose,
 };
 
 pub use error::WasmError;
 pub use protocol::Reset;
-pub use snapshot::{compile, machine_key, pack, snapshot};
+pub use snapshot::{compile, machine_key, pack, prepare, snapshot};
 pub use wall::{Confined, NoWall, Wall};
 pub use worker::WORKER_ARGUMENT;
 
+use compiled::{Compiled, Ran, Wants};
 use pool::Pool;
-use protocol::{Collecting, Dialect, End, Finished, Job, JobFile, JobLimits, MadeFile};
+use protocol::{Collecting, Dialect, End, Finished, Job, JobFile, JobLimits, MadeFile, Work};
 
 /// Where the guest's workspace is, as in the native engine.
 const WORKSPACE: &str = "/box";
@@ -86,14 +89,20 @@ pub struct WasmEngine {
 #[derive(Debug)]
 struct Shared {
     pool: Pool,
+    /// For languages that are compiled, where the compiler is set up.
+    compiled: Option<Arc<Compiled>>,
     wall: Arc<dyn Wall>,
 }
 
 impl WasmEngine {
     /// Touches nothing yet.
-    pub fn new(config: WasmConfig) -> Self {
+    pub fn new(mut config: WasmConfig) -> Self {
+        // Last, since workers do not load it: to them the others are numbered without it.
+        config.runtimes.sort_by_key(|runtime| runtime.name == COMPILER);
         let wall = Arc::clone(&config.wall);
-        Self { shared: Arc::new(Shared { pool: Pool::new(config), wall }) }
+        let compiler = config.runtimes.iter().find(|runtime| runtime.name == COMPILER).cloned();
+        let compiled = compiler.map(|compiler| Arc::new(Compiled::new(Arc::clone(&wall), compiler)));
+        Self { shared: Arc::new(Shared { pool: Pool::new(config), compiled, wall }) }
     }
 
     /// Starts the worker of whoever started this process ahead of its first run. Says how it resets memory, which decides how fast it is.
@@ -107,6 +116,9 @@ impl WasmEngine {
         self.shared.wall.isolation()
     }
 }
+
+/// The runtime whose programs have to be compiled first.
+pub const COMPILER: &str = "clang";
 
 /// How a language is served.
 struct Service {
@@ -124,6 +136,8 @@ const SERVICES: &[Service] = &[
     Service { language: "ruby", richer: None, runtime: "ruby", dialect: Dialect::Plain },
     Service { language: "lua", richer: None, runtime: "lua", dialect: Dialect::Plain },
     Service { language: "sql", richer: None, runtime: "sql", dialect: Dialect::Plain },
+    Service { language: "c", richer: None, runtime: COMPILER, dialect: Dialect::Plain },
+    Service { language: "cpp", richer: None, runtime: COMPILER, dialect: Dialect::Plain },
 ];
 
 impl Shared {
@@ -145,7 +159,6 @@ impl Shared {
         let language = plan.language();
         let (index, service) =
             self.runtime_for(language, Some(&plan)).ok_or_else(|| WasmError::NoDriver(language.id.to_owned()))?;
-        let worker = self.pool.worker(plan.principal()).await?;
         let (output, collect) = (plan.limits().output, plan.collect());
         let mut keeping = Keeping { stdout: Capture::new(output), stderr: Capture::new(output), live };
         let runtime = RuntimeInfo {
@@ -153,6 +166,24 @@ impl Shared {
             version: self.pool.version_of(index).to_owned(),
             tool: self.pool.name_of(index).to_owned(),
         };
+        if let Some(compiled) = self.compiled.as_ref().filter(|_| service.runtime == COMPILER) {
+            let Ran { finished, diagnostics } = compiled.run(&plan, &mut keeping).await?;
+            let mut outcome = self.outcome(finished, keeping, runtime, collect);
+            outcome.diagnostics = diagnostics;
+            // What the program's own library said of its end says more than the name of a trap.
+            if matches!(outcome.status, Status::Crashed { .. }) {
+                let said = Evidence {
+                    language: language.id,
+                    step: Step::Run,
+                    stderr: &outcome.stderr.text,
+                    stdout: "",
+                    source: &plan.names().source,
+                };
+                outcome.error = diagnose(&said).or(outcome.error);
+            }
+            return Ok(outcome);
+        }
+        let worker = self.pool.worker(plan.principal()).await?;
         let job = job(&plan, worker.number(), index, service.dialect);
         let finished = worker.run(job, &mut keeping).await?;
         Ok(self.outcome(finished, keeping, runtime, collect))
@@ -187,6 +218,7 @@ impl Shared {
             status,
             stdout: keeping.stdout.finish(),
             stderr: keeping.stderr.finish(),
+            diagnostics: None,
             value,
             error,
             unsupported: report.unsupported,
@@ -222,6 +254,7 @@ fn job(plan: &Plan, id: protocol::RunId, runtime: usize, dialect: Dialect) -> Jo
     let limits = plan.limits();
     Job {
         id,
+        work: Work::Run,
         runtime: u32::try_from(runtime).unwrap_or(u32::MAX),
         dialect,
         file: format!("{WORKSPACE}/{}", plan.names().source),
@@ -347,6 +380,11 @@ impl Engine for WasmEngine {
             None => Err(EngineError::new(WasmError::NoDriver(language.id.to_owned()))),
         };
         Box::pin(async move { described })
+    }
+
+    fn prefers_another(&self, plan: &Plan) -> Option<&'static str> {
+        let is_compiled = SERVICES.iter().any(|service| service.language == plan.language().id && service.runtime == COMPILER);
+        if is_compiled { Wants::of(plan).another() } else { None }
     }
 
     fn open(&self, plan: Plan) -> BoxFuture<'_, Result<Box<dyn Sandbox>, EngineError>> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use wasmtime::{Config, Engine, OptLevel, Result};
 
+use crate::artifact;
 use crate::memory::{Creator, Memories};
 
 /// The wasm stack of a run, within the stack of its thread.
@@ -41,11 +42,12 @@ pub(crate) fn running(memories: Arc<Memories>) -> Result<Engine> {
     Engine::new(&config)
 }
 
-/// What a compiled module depends on: wasmtime's version, its settings, this machine's processor. Of the same build as the module, so the
+/// What a compiled module depends on: wasmtime's version, its settings, this machine's processor, and how we keep it. Of the same build as the module, so the
 /// hash need not be the same in another.
 pub(crate) fn key() -> Result<String> {
     let engine = compiling()?;
     let mut hasher = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut hasher);
+    artifact::MAGIC.hash(&mut hasher);
     Ok(format!("{:016x}", hasher.finish()))
 }

@@ -22,6 +22,8 @@ use rustix::ioctl::{self, Updater, opcode};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
+use crate::artifact::ImagePlace;
+
 /// Memory that a run wrote and that stays with its slot, for the next run to find. A run that wrote more gives it all back.
 const KEEP_RESIDENT: usize = 4 << 20;
 
@@ -35,12 +37,25 @@ const FRONT_GUARD: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Memories {
     file: File,
-    offset: u64,
+    place: ImagePlace,
     /// The image, as nobody can write it. A multiple of the page size long.
     image: Mmap,
+    first_page: FirstPage,
     pagemap: Option<File>,
     free: Mutex<Vec<Slot>>,
 }
+
+/// What the first bytes of a memory are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FirstPage {
+    /// Memory like all of it.
+    Plain,
+    /// No program that is right uses it: it is where null pointers point to, and where a stack that is full would go on. Using it traps.
+    Forbidden,
+}
+
+/// How much that is: the smallest page that machines have.
+const FORBIDDEN: u32 = 4096;
 
 /// A reserved part of the address space: guard, memory, guard.
 #[derive(Debug)]
@@ -77,14 +92,14 @@ unsafe impl Sync for InstanceMemory {}
 pub(crate) struct Creator(pub(crate) Arc<Memories>);
 
 impl Memories {
-    /// Instances start with the part of `file` that begins at `offset` and is `length` long, both multiples of the page size.
-    pub(crate) fn new(file: File, offset: u64, length: usize) -> io::Result<Self> {
+    /// Instances start with the image that is at `place` in `file`.
+    pub(crate) fn new(file: File, place: ImagePlace, first_page: FirstPage) -> io::Result<Self> {
         // SAFETY: nobody but this user can change the file (see `runtime::map_module`), and setting up never changes one that is there.
-        let image = unsafe { memmap2::MmapOptions::new().offset(offset).len(length).map(&file)? };
+        let image = unsafe { memmap2::MmapOptions::new().offset(place.offset).len(place.length).map(&file)? };
         // Not there on hosts that mask /proc, and of no use before Linux 6.7; then everything is mapped anew for every run.
         let works = |file: &File| scan(file, 0..0, &mut [Region::default()]).is_ok();
         let pagemap = File::open("/proc/self/pagemap").ok().filter(works);
-        Ok(Self { file, offset, image, pagemap, free: Mutex::default() })
+        Ok(Self { file, place, image, first_page, pagemap, free: Mutex::default() })
     }
 
     /// Gives up all slots but one: nobody has wanted them for a while.
@@ -97,6 +112,14 @@ impl Memories {
         drop(given_up);
     }
 
+    /// The lowest address that can be used.
+    pub(crate) fn lowest_address(&self) -> u32 {
+        match self.first_page {
+            FirstPage::Plain => 0,
+            FirstPage::Forbidden => FORBIDDEN,
+        }
+    }
+
     /// Whether pages that were written to can be found.
     pub(crate) fn scans(&self) -> bool {
         self.pagemap.is_some()
@@ -105,7 +128,7 @@ impl Memories {
     /// What a new memory of this size is to hold. Besides a module's own, which has room for the image, wasmtime makes one for what
     /// exceptions carry, which starts empty.
     fn contents(&self, minimum: usize) -> Contents {
-        if minimum >= self.image.len() { Contents::Image } else { Contents::Zeros }
+        if minimum >= self.place.address + self.image.len() { Contents::Image } else { Contents::Zeros }
     }
 
     fn slot(&self, length: usize, minimum: usize) -> io::Result<Slot> {
@@ -157,16 +180,26 @@ impl Slot {
 
     /// The image where it belongs and nothing behind it, whatever was there before.
     fn map_fresh(&mut self, memories: &Memories, minimum: usize) -> io::Result<()> {
-        let image = memories.image.len().min(minimum);
-        self.forbid(image)?;
-        // SAFETY: within this slot's own reservation, which nothing else has a pointer into: its instance is gone, or not there yet.
-        unsafe {
-            let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
-            let protection = ProtFlags::READ | ProtFlags::WRITE;
-            rustix::mm::mmap(self.base().cast(), image, protection, flags, &memories.file, memories.offset)
-        }?;
-        self.accessible = image;
-        self.allow(minimum)
+        let (address, length) = (memories.place.address, memories.image.len());
+        self.forbid(0)?;
+        self.allow(address)?;
+        if length > 0 {
+            // SAFETY: within this slot's own reservation, which nothing else has a pointer into: its instance is gone, or not there yet.
+            unsafe {
+                let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+                let protection = ProtFlags::READ | ProtFlags::WRITE;
+                let place = self.base().wrapping_add(address).cast();
+                rustix::mm::mmap(place, length, protection, flags, &memories.file, memories.place.offset)
+            }?;
+            self.accessible = address + length;
+        }
+        self.allow(minimum)?;
+        let lowest = memories.lowest_address() as usize;
+        if lowest > 0 && minimum >= lowest {
+            // SAFETY: as above. Who has this memory as a slice, the host's calls, does not touch what is below the lowest address (see `Guest::new`).
+            unsafe { rustix::mm::mprotect(self.base().cast(), lowest, MprotectFlags::empty()) }?;
+        }
+        Ok(())
     }
 
     /// Takes back what is accessible beyond `size`, and what was in it.
@@ -225,8 +258,10 @@ impl Slot {
         let length = usize::try_from(length).unwrap_or(0).min(self.accessible.saturating_sub(offset));
         // SAFETY: within the accessible part of this slot, which nothing else has a pointer into.
         let target = unsafe { std::slice::from_raw_parts_mut(self.base().wrapping_add(offset), length) };
-        let source = memories.image.get(offset..).unwrap_or_default();
-        let (in_image, behind) = target.split_at_mut(source.len().min(length));
+        let (before, rest) = target.split_at_mut(memories.place.address.saturating_sub(offset).min(length));
+        let source = memories.image.get(offset.saturating_sub(memories.place.address)..).unwrap_or_default();
+        let (in_image, behind) = rest.split_at_mut(source.len().min(rest.len()));
+        before.fill(0);
         in_image.copy_from_slice(source.get(..in_image.len()).unwrap_or_default());
         behind.fill(0);
     }
@@ -397,7 +432,8 @@ mod tests {
         file.write_all(&vec![1; WASM_PAGE]).expect("write");
         let image: Vec<u8> = (0..3 * WASM_PAGE).map(|index| u8::try_from(index % 251).expect("small")).collect();
         file.write_all(&image).expect("write");
-        Creator(Arc::new(Memories::new(file, WASM_PAGE as u64, 3 * WASM_PAGE).expect("mapped")))
+        let place = ImagePlace { offset: WASM_PAGE as u64, length: 3 * WASM_PAGE, address: 0 };
+        Creator(Arc::new(Memories::new(file, place, FirstPage::Plain).expect("mapped")))
     }
 
     fn new_memory(creator: &Creator) -> Box<dyn LinearMemory> {

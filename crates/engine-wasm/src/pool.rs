@@ -72,8 +72,13 @@ impl Pool {
 
     async fn start(&self) -> Result<Arc<Connection>, WasmError> {
         let runtimes =
-            self.config.runtimes.iter().map(open_runtime).collect::<Result<Vec<OpenRuntime>, WasmError>>()?;
+            self.runtimes().map(open_runtime).collect::<Result<Vec<OpenRuntime>, WasmError>>()?;
         Connection::open(&*self.config.wall, self.config.slots, &runtimes).await
+    }
+
+    /// Those that a worker loads. The compiler has processes of its own.
+    fn runtimes(&self) -> impl Iterator<Item = &InstalledRuntime> {
+        self.config.runtimes.iter().filter(|runtime| runtime.name != crate::COMPILER)
     }
 
     pub(crate) fn index_of(&self, name: &str) -> Option<usize> {
@@ -89,7 +94,7 @@ impl Pool {
     }
 }
 
-fn open_runtime(runtime: &InstalledRuntime) -> Result<OpenRuntime, WasmError> {
+pub(crate) fn open_runtime(runtime: &InstalledRuntime) -> Result<OpenRuntime, WasmError> {
     Ok(OpenRuntime {
         name: runtime.name.clone(),
         module: open_ours(&runtime.module)?,

@@ -92,6 +92,7 @@ pub(crate) enum Envelope {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) id: RunId,
+    pub(crate) work: Work,
     /// The index of its runtime in [`Hello::runtimes`].
     pub(crate) runtime: u32,
     pub(crate) dialect: Dialect,
@@ -108,6 +109,15 @@ pub(crate) struct Job {
     pub(crate) files: Vec<JobFile>,
     pub(crate) limits: JobLimits,
     pub(crate) collect: Collecting,
+}
+
+/// What a job is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Work {
+    /// A program that runs.
+    Run,
+    /// A module, [`Job::code`], of which machine code is made. The answer's only file is what can be loaded.
+    Translate,
 }
 
 /// What has to be done to a program before its runtime understands it.
@@ -182,6 +192,9 @@ pub(crate) enum OutputStream {
     Stdout,
     Stderr,
 }
+
+/// What is said of a module that is too large for [`Work::Translate`].
+pub(crate) const TOO_LARGE: &str = "the program is too large";
 
 /// How a run ended and what is left of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,11 +8,11 @@ use memmap2::Mmap;
 use wasmtime::{Engine, InstancePre, Linker, Module, Result};
 
 use crate::artifact;
-use crate::driver::{Driver, driver_for};
+use crate::driver::{Driver, PROGRAM, Start, driver_for};
 use crate::guest::{self, Guest};
 use crate::halt::Grounds;
 use crate::machine;
-use crate::memory::Memories;
+use crate::memory::{FirstPage, Memories};
 
 /// One runtime.
 pub(crate) struct Runtime {
@@ -33,11 +33,16 @@ impl Runtime {
         let driver =
             driver_for(name).ok_or_else(|| wasmtime::Error::msg(format!("there is no driver for `{name}`")))?;
         let place = artifact::find_image(&file)?;
-        let memories = Arc::new(Memories::new(file.try_clone()?, place.offset, place.length)?);
+        let first_page = if name == PROGRAM { FirstPage::Forbidden } else { FirstPage::Plain };
+        let memories = Arc::new(Memories::new(file.try_clone()?, place, first_page)?);
         let engine = machine::running(Arc::clone(&memories))?;
         let module = map_module(&engine, file)?;
         let pre = linker(&engine, &*driver, &module)?.instantiate_pre(&module)?;
-        let base_memory = base_memory(&module)?;
+        let base_memory = match driver.start() {
+            Start::Once => base_memory(&module)?,
+            // Its first memory is what the program itself asks for.
+            Start::EachTime => 0,
+        };
         let grounds = Grounds::of(&module)?;
         let image = image(tree.map(|file| map_tree(&file)).transpose()?)?;
         Ok(Self { engine, memories, driver, pre, grounds, image, base_memory })

@@ -1,5 +1,6 @@
 //! Making what the engine loads: a runtime is started once, its memory becomes part of its module, and that is compiled.
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -8,18 +9,25 @@ use belljar_wasi::Tree;
 use wasmtime::{Global, Instance, Module, Store, Val};
 use wasmtime_wizer::{InstanceState, SnapshotVal, Wizer};
 
+use crate::COMPILER;
 use crate::artifact;
-use crate::driver::driver_for;
+use crate::driver::{Start, driver_for};
 use crate::error::WasmError;
-use crate::execute;
+use crate::compiled::precompile;
+use crate::execute::{self, Executor};
 use crate::guest::Guest;
 use crate::machine;
-use crate::runtime;
+use crate::protocol::{self, Collecting, Dialect, Job, JobLimits, RunId, Work};
+use crate::runtime::{self, Runtime};
+use crate::timekeeper::Timekeeper;
 
 /// Starts the runtime `name`, whose module is `wasm` and whose files are `tree`, and returns its module as it is then. The result is
 /// WebAssembly, the same on every machine. What the runtime is given here is in every run, so it is given nothing.
 pub fn snapshot(name: &str, wasm: &[u8], tree: Option<Vec<u8>>) -> Result<Vec<u8>, WasmError> {
     let driver = driver_for(name).ok_or_else(|| WasmError::NoDriver(name.to_owned()))?;
+    if driver.start() == Start::EachTime {
+        return Ok(wasm.to_vec());
+    }
     let take = || -> wasmtime::Result<Vec<u8>> {
         let tree = tree.map(|bytes| Tree::open(Arc::new(bytes))).transpose()?;
         let image = runtime::image(tree)?;
@@ -49,9 +57,50 @@ fn start(driver: &dyn crate::driver::Driver, store: &mut Store<Guest>, instance:
     driver.initialize(store, instance)
 }
 
-/// Packs a folder into one file that guests can see as their files.
-pub fn pack(folder: &Path) -> Result<Vec<u8>, WasmError> {
-    let mut files = Vec::new();
+/// What the runtime [`COMPILER`], compiled as `code` and with its files packed as `tree`, makes for its own use, to be packed with the other
+/// files: the headers of C++ as it has read them.
+pub fn prepare(code: &Path, tree: &Path) -> Result<Vec<(String, Vec<u8>)>, WasmError> {
+    const PLENTY: u64 = 2 << 30;
+    const HOUR_MICROS: u64 = 3_600_000_000;
+    const MADE: &str = "headers.pch";
+    let open = |path: &Path| File::open(path).map_err(|source| WasmError::Io { path: path.to_owned(), source });
+    let runtime = Runtime::load(COMPILER, open(code)?, Some(open(tree)?)).map_err(WasmError::Wasmtime)?;
+    let executor = Executor::new(vec![runtime], Arc::new(Timekeeper::new()));
+    let job = Job {
+        id: RunId(0),
+        work: Work::Run,
+        runtime: 0,
+        dialect: Dialect::Plain,
+        file: "/box/main.cpp".to_owned(),
+        code: Vec::new(),
+        stdin: Vec::new(),
+        args: precompile(&format!("/box/{MADE}")),
+        env: Vec::new(),
+        variables: Vec::new(),
+        files: Vec::new(),
+        limits: JobLimits {
+            wall_micros: HOUR_MICROS,
+            cpu_micros: HOUR_MICROS,
+            memory: PLENTY,
+            disk: PLENTY,
+            files: 100,
+        },
+        collect: Collecting::Contents,
+    };
+    let (ours, _theirs) = protocol::channel().map_err(WasmError::Sockets)?;
+    let (finished, _remains) = executor.execute(&job, &Arc::new(ours));
+    let made = finished.files.into_iter().find(|file| file.path == MADE).and_then(|file| file.contents);
+    let Some(headers) = made else {
+        let said: Vec<u8> = finished.output.into_iter().flat_map(|piece| piece.bytes).collect();
+        let said = String::from_utf8_lossy(&said);
+        return Err(WasmError::Pack(format!("the headers of C++ were not compiled: {:?}: {said}", finished.end)));
+    };
+    Ok(vec![("usr/pch/all.pch".to_owned(), headers)])
+}
+
+/// Packs a folder, and files beside it, into one file that guests can see as their files.
+pub fn pack(folder: &Path, more: Vec<(String, Vec<u8>)>) -> Result<Vec<u8>, WasmError> {
+    let mut files = more;
     let mut pending = vec![(folder.to_owned(), String::new())];
     while let Some((directory, prefix)) = pending.pop() {
         let failed = |source| WasmError::Io { path: directory.clone(), source };
@@ -71,13 +120,16 @@ pub fn pack(folder: &Path) -> Result<Vec<u8>, WasmError> {
     Tree::pack(files).map_err(|error| WasmError::Pack(error.to_string()))
 }
 
-/// Compiles a snapshot for this machine.
-pub fn compile(wasm: &[u8]) -> Result<Vec<u8>, WasmError> {
-    let compile = || -> wasmtime::Result<Vec<u8>> {
-        let (module, image) = artifact::take_apart(wasm)?;
-        Ok(artifact::join(machine::compiling()?.precompile_module(&module)?, &image))
-    };
-    compile().map_err(WasmError::Wasmtime)
+/// Compiles the snapshot of the runtime `name` for this machine.
+pub fn compile(name: &str, wasm: &[u8]) -> Result<Vec<u8>, WasmError> {
+    let driver = driver_for(name).ok_or_else(|| WasmError::NoDriver(name.to_owned()))?;
+    compile_for(driver.start(), wasm).map_err(WasmError::Wasmtime)
+}
+
+/// The same for a module that starts like this.
+pub(crate) fn compile_for(start: Start, wasm: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    let (module, image) = artifact::take_apart(wasm)?;
+    Ok(artifact::join(machine::compiling()?.precompile_module(&module)?, &image, start))
 }
 
 /// What a compiled module depends on beside its snapshot.

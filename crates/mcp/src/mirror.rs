@@ -57,6 +57,9 @@ fn text(outcome: &Outcome, run: Option<&str>) -> String {
     if !complaints.is_empty() {
         parts.push(format!("[stderr]\n{complaints}"));
     }
+    if let Some(diagnostics) = &outcome.diagnostics {
+        parts.push(format!("[compiler]\n{}", diagnostics.trim_end_matches('\n')));
+    }
     match &outcome.value {
         Some(LastValue::Json(value) | LastValue::Printed(value)) => {
             parts.push(format!("[value] {}", room::shortened(value, room::TEXT_VALUE)));

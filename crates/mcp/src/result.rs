@@ -25,6 +25,9 @@ pub struct RunResult<'a> {
     stderr: &'a str,
     /// Bytes of output that are not above: the middle of it
     dropped: Dropped,
+    /// The compiler's warnings
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnostics: Option<&'a str>,
     /// Value of the last expression
     // As the guest wrote it, members in its order.
     #[schemars(with = "Option<serde_json::Value>")]
@@ -144,6 +147,7 @@ impl<'a> RunResult<'a> {
             stdout: &outcome.stdout.text,
             stderr: &outcome.stderr.text,
             dropped: Dropped { stdout: outcome.stdout.dropped, stderr: outcome.stderr.dropped },
+            diagnostics: outcome.diagnostics.as_deref(),
             result,
             result_repr,
             error: outcome.error.as_ref().map(|error| ErrorDetail {

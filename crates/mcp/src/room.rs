@@ -28,7 +28,7 @@ pub(crate) const TEXT_STREAM: usize = 48_000;
 const VALUE: usize = 64_000;
 /// and in the text.
 pub(crate) const TEXT_VALUE: usize = 16_000;
-/// Of an error's message.
+/// Of an error's message, and of a compiler's warnings.
 const MESSAGE: usize = 8_000;
 
 /// What a character takes in JSON.
@@ -63,6 +63,9 @@ pub(crate) fn fit(outcome: &mut Outcome, room: Room) {
     {
         // Half a value is no JSON.
         outcome.value = Some(LastValue::Printed(shortened(text, VALUE)));
+    }
+    if let Some(diagnostics) = &mut outcome.diagnostics {
+        *diagnostics = shortened(diagnostics, MESSAGE);
     }
     if let Some(error) = &mut outcome.error {
         for text in [Some(&mut error.kind), Some(&mut error.message), error.hint.as_mut()].into_iter().flatten() {

@@ -31,6 +31,9 @@ impl Runtime {
                 return Ok(explain(outcome, refused.and_then(|(_, served)| served.err()).as_ref()));
             }
         };
+        if let Some(reason) = wasm.prefers_another(&plan) {
+            return Ok(promote(run_on(native.as_ref(), plan, live).await?, reason.to_owned()));
+        }
         let started = Instant::now();
         let stage = Stage::new(live);
         let mut first_leg = Leg::new(&stage, EngineId::Wasm);

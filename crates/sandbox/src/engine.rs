@@ -25,6 +25,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Why another engine, if there is one that serves the language, should run this.
+    fn prefers_another(&self, _: &Plan) -> Option<&'static str> {
+        None
+    }
+
     /// Starts ahead what the first run would have to wait for.
     fn get_ready(&self) -> BoxFuture<'_, Result<(), EngineError>> {
         Box::pin(std::future::ready(Ok(())))

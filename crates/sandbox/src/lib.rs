@@ -13,6 +13,7 @@
 
 mod bytes;
 mod capture;
+mod compiling;
 mod diagnose;
 mod engine;
 mod isolation;

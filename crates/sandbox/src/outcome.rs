@@ -13,6 +13,8 @@ pub struct Outcome {
     pub stdout: Captured,
     /// Standard error, as far as it was kept; a compiler's messages are in it.
     pub stderr: Captured,
+    /// What the compiler had to say of a program that it compiled, where that is kept apart from the program's own words.
+    pub diagnostics: Option<String>,
     /// The value of the program's last expression, for runtimes that have one.
     pub value: Option<LastValue>,
     /// What the guest's own messages say went wrong.

@@ -14,6 +14,7 @@ pub struct Plan {
     pub(crate) stdin: Vec<u8>,
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
+    pub(crate) compiler_args: Vec<String>,
     pub(crate) files: Vec<PlannedFile>,
     pub(crate) variables: Vec<Variable>,
     pub(crate) principal: Principal,
@@ -60,6 +61,16 @@ impl Plan {
     /// Environment variables, with valid names and no NUL.
     pub fn env(&self) -> &[(String, String)] {
         &self.env
+    }
+
+    /// Arguments for the compiler, each of them harmless.
+    pub fn compiler_args(&self) -> &[String] {
+        &self.compiler_args
+    }
+
+    /// The input files that are to be compiled and linked with the program.
+    pub fn more_sources(&self) -> Vec<&PlannedFile> {
+        crate::compiling::more_sources(self.language.id, &self.code, &self.files)
     }
 
     /// Input files, no path twice, none of them the program's own.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use crate::compiling::check_arguments;
 use crate::language::{Detected, detect, strip_fence};
 use crate::{
     Bytes, DetectError, InputFile, Language, Limits, LimitsRequest, PathError, Plan, PlannedFile, ProgramNames,
@@ -45,6 +46,7 @@ impl Policy {
         check_env(&request.env)?;
         check_arguments_size(&request.args, &request.env)?;
         check_variables(&request.variables, language)?;
+        check_arguments(&request.compiler_args, language)?;
         if let Some(host) = request.network.first() {
             return Err(Refusal::new(
                 "network",
@@ -59,6 +61,7 @@ impl Policy {
             stdin: request.stdin,
             args: request.args,
             env: request.env,
+            compiler_args: request.compiler_args,
             files,
             variables: request.variables,
             principal: request.principal,

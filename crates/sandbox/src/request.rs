@@ -20,6 +20,8 @@ pub struct Request {
     pub args: Vec<String>,
     /// Environment variables, over the engine's own.
     pub env: Vec<(String, String)>,
+    /// Arguments for the compiler, of languages that have one.
+    pub compiler_args: Vec<String>,
     /// Files put into the workspace before the start.
     pub files: Vec<InputFile>,
     /// Variables that the program finds set, for languages that can have them.

@@ -63,6 +63,15 @@ pub static CATALOGUE: &[Runtime] = &[
         scratch: Bytes::mib(256),
     },
     Runtime {
+        name: "clang",
+        title: "C and C++ (clang)",
+        languages: &["c", "cpp"],
+        upon: &["toolchain", "reactor"],
+        takes: Duration::from_mins(3),
+        size: Bytes::mib(350),
+        scratch: Bytes::mib(600),
+    },
+    Runtime {
         name: "python",
         title: "Python (CPython)",
         languages: &["python"],

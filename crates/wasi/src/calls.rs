@@ -95,7 +95,8 @@ macro_rules! define {
         impl<H: Host> Context<H> {$(
             #[doc = concat!("WASI's `", stringify!($name), "`.")]
             pub fn $name(&mut self, memory: &mut [u8], $($parameter: $type),*) -> Result<settled!($result), End> {
-                Call { context: self, memory: Memory::new(memory) }.$name($($parameter),*).settle()
+                let memory = Memory::new(memory, self.lowest);
+                Call { context: self, memory }.$name($($parameter),*).settle()
             }
         )*}
     };

@@ -33,6 +33,7 @@ pub struct Context<H> {
     pub(crate) stdin: Stdin,
     pub(crate) arguments: Strings,
     pub(crate) environment: Strings,
+    pub(crate) lowest: u32,
     /// The files that the embedder put into the workspace, by path, and the inode that each was.
     inputs: BTreeMap<String, u64>,
 }
@@ -48,6 +49,7 @@ impl<H: Host> Context<H> {
             stdin: Stdin::default(),
             arguments: Strings::default(),
             environment: Strings::default(),
+            lowest: 0,
             inputs: BTreeMap::new(),
         }
     }
@@ -66,6 +68,11 @@ impl<H: Host> Context<H> {
         self.environment = Strings::default();
         let mut variables = variables.into_iter();
         variables.try_for_each(|(name, value)| self.environment.push(&[name.as_ref(), "=", value.as_ref()]))
+    }
+
+    /// No call touches the guest's memory below this address: the guest cannot either, and gets [`Errno::Fault`].
+    pub fn set_lowest_address(&mut self, lowest: u32) {
+        self.lowest = lowest;
     }
 
     /// What the guest reads from standard input; after it, the end of the file.

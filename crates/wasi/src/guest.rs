@@ -14,11 +14,15 @@ const IOVEC: u32 = 8;
 ///
 /// Alignment is not asked for: WASI lets a host trap on a misaligned pointer, but nothing here depends on it.
 #[derive(Debug)]
-pub(crate) struct Memory<'a>(&'a mut [u8]);
+pub(crate) struct Memory<'a> {
+    bytes: &'a mut [u8],
+    /// Nothing below this is touched.
+    lowest: u32,
+}
 
 impl<'a> Memory<'a> {
-    pub(crate) fn new(bytes: &'a mut [u8]) -> Self {
-        Self(bytes)
+    pub(crate) fn new(bytes: &'a mut [u8], lowest: u32) -> Self {
+        Self { bytes, lowest }
     }
 
     /// Nothing is in bounds everywhere: C programs pass any pointer with a length of zero.
@@ -28,20 +32,21 @@ impl<'a> Memory<'a> {
         }
         let start = pointer as usize;
         let end = start.checked_add(length as usize).ok_or(Errno::Fault)?;
-        if end <= self.0.len() { Ok(start..end) } else { Err(Errno::Fault) }
+        if pointer >= self.lowest && end <= self.bytes.len() { Ok(start..end) } else { Err(Errno::Fault) }
     }
 
     pub(crate) fn bytes(&self, pointer: u32, length: u32) -> Result<&[u8], Errno> {
-        self.0.get(self.range(pointer, length)?).ok_or(Errno::Fault)
+        self.bytes.get(self.range(pointer, length)?).ok_or(Errno::Fault)
     }
 
     pub(crate) fn bytes_mut(&mut self, pointer: u32, length: u32) -> Result<&mut [u8], Errno> {
         let range = self.range(pointer, length)?;
-        self.0.get_mut(range).ok_or(Errno::Fault)
+        self.bytes.get_mut(range).ok_or(Errno::Fault)
     }
 
     fn array<const N: usize>(&self, pointer: u32) -> Result<[u8; N], Errno> {
-        self.0.get(pointer as usize..).and_then(|rest| rest.first_chunk()).copied().ok_or(Errno::Fault)
+        let bytes = self.bytes(pointer, const { size_of_array::<N>() })?;
+        bytes.first_chunk().copied().ok_or(Errno::Fault)
     }
 
     pub(crate) fn read_u8(&self, pointer: u32) -> Result<u8, Errno> {
@@ -62,8 +67,8 @@ impl<'a> Memory<'a> {
 
     /// Writes a value of WASI's, already in its bytes.
     pub(crate) fn write<const N: usize>(&mut self, pointer: u32, bytes: [u8; N]) -> Result<(), Errno> {
-        let place = self.0.get_mut(pointer as usize..).and_then(|rest| rest.first_chunk_mut()).ok_or(Errno::Fault)?;
-        *place = bytes;
+        let place = self.bytes_mut(pointer, const { size_of_array::<N>() })?;
+        *place.first_chunk_mut().ok_or(Errno::Fault)? = bytes;
         Ok(())
     }
 
@@ -102,6 +107,11 @@ impl<'a> Memory<'a> {
         }
         Ok(buffers)
     }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "of WASI's types, none of which has more than a few dozen bytes")]
+const fn size_of_array<const N: usize>() -> u32 {
+    N as u32
 }
 
 /// Where the guest's buffers are described. They may overlap each other and even this description, which a read can therefore change

@@ -82,6 +82,7 @@ fn request(arguments: RunArguments, collect: Collect) -> anyhow::Result<Request>
         file_name,
         stdin,
         args: arguments.args,
+        compiler_args: arguments.compiler_args,
         env,
         files,
         variables,
@@ -192,8 +193,11 @@ fn write_through(sink: &mut dyn io::Write, bytes: &[u8]) -> io::Result<()> {
     sink.flush()
 }
 
-/// One line on standard error about an end that is not the program's own.
+/// What a terminal's reader has not seen yet: the compiler's warnings, and one line about an end that is not the program's own.
 fn last_words(outcome: &Outcome) {
+    if let Some(diagnostics) = &outcome.diagnostics {
+        io::stderr().write_all(diagnostics.as_bytes()).ok();
+    }
     let line = match outcome.status {
         Status::Completed { .. } => return,
         Status::Crashed { signal } => format!("belljar: the program was ended by {}\n", signal_name(signal)),

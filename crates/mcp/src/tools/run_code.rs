@@ -37,6 +37,9 @@ struct Arguments {
     /// Command line arguments of the program
     #[serde(default)]
     args: Vec<String>,
+    /// C and C++: -std=…, -O2, -Wall, -DNAME=VALUE …
+    #[serde(default)]
+    compiler_args: Vec<String>,
     /// Environment variables
     #[serde(default)]
     env: BTreeMap<String, String>,
@@ -118,6 +121,7 @@ pub(crate) fn prepare(given: Option<Map<String, Value>>, principal: Principal) -
         file_name: None,
         stdin: given.stdin.unwrap_or_default().into_bytes(),
         args: given.args,
+        compiler_args: given.compiler_args,
         env: given.env.into_iter().collect(),
         files,
         variables: variables.collect(),

@@ -24,6 +24,19 @@ pub(super) fn c<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
         return Some(Finding::new(kind.trim_end_matches('\''), what.unwrap_or(""), None));
     }
     let last = last_line(text, |line| !is_blank(line))?.text;
+    if let Some(exception) = last.strip_prefix("libc++abi: terminating due to uncaught exception of type ") {
+        let (kind, what) = exception.split_once(": ").unwrap_or((exception, ""));
+        return Some(Finding::new(kind, what, None));
+    }
+    if let Some(rest) = last.strip_prefix("libc++abi: terminating") {
+        return Some(Finding::new("terminate", rest.trim_start(), None));
+    }
+    // musl's, whose place is behind: `Assertion failed: x > 1 (/box/main.c: main: 3)`.
+    if let Some((condition, place)) = last.strip_prefix("Assertion failed: ").and_then(|rest| rest.rsplit_once(" (")) {
+        let line = place.strip_suffix(')').and_then(|place| place.rsplit_once(": ")).map(|(_, line)| line);
+        let ours = place.split(": ").next().is_some_and(|file| file.rsplit('/').next() == Some(source.name()));
+        return Some(Finding::new("AssertionFailed", condition, line.filter(|_| ours).and_then(|line| line.parse().ok())));
+    }
     if let Some((place, condition)) = last.split_once(": Assertion `") {
         return Some(Finding::new("AssertionFailed", condition.strip_suffix("' failed.")?, source.line_in(place)));
     }
@@ -110,6 +123,12 @@ mod tests {
         c.run(
             "program: /box/main.c:3: f: Assertion `x > 1 && \"too small\"' failed.\n",
             found("AssertionFailed", "x > 1 && \"too small\"", 3),
+        );
+        c.run("Assertion failed: f(x) > 1 (/box/main.c: main: 3)\n", found("AssertionFailed", "f(x) > 1", 3));
+        c.run("Assertion failed: a (/usr/include/x.h: f: 3)\n", found("AssertionFailed", "a", 0));
+        c.run(
+            "libc++abi: terminating due to uncaught exception of type std::runtime_error: boom: bang\n",
+            found("std::runtime_error", "boom: bang", 0),
         );
         c.run(
             "free(): double free detected in tcache 2\n",

@@ -1,0 +1,254 @@
+//! Languages that are compiled: C and C++.
+//!
+//! Compiler and linker are WebAssembly and run like any program, each in an instance of its own. What they make is translated to
+//! machine code, and that is a runtime with one program in it. Both halves have a process of their own in every run: a [`Workshop`], since
+//! nothing but its end stops a translation that takes too long; and a worker for the program, which loads it before it gives up the right
+//! to load code. Processes that have been told nothing wait ahead, so that nobody waits for their start.
+
+mod cache;
+mod tools;
+mod wants;
+mod workshop;
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use sandbox::{LiveOutput, Plan, Stream};
+
+use crate::InstalledRuntime;
+use crate::connection::{Blank, Connection, OpenRuntime};
+use crate::driver::PROGRAM;
+use crate::error::WasmError;
+use crate::pool::open_runtime;
+use crate::protocol::{Dialect, End, Finished, JobLimits, Report, ReportedError};
+use crate::wall::Wall;
+use cache::{Cache, Key};
+use workshop::Workshop;
+
+pub(crate) use tools::precompile;
+pub(crate) use wants::Wants;
+
+/// What a program is called in its own arguments, as in the native engine.
+const PROGRAM_NAME: &str = "/tmp/build/main";
+
+/// Compiles and runs programs.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    wall: Arc<dyn Wall>,
+    tools: InstalledRuntime,
+    waiting: Mutex<Waiting>,
+    cache: Mutex<Cache>,
+}
+
+/// Processes that wait for a run: one of each kind, once there has been a run. They are nobody's yet.
+#[derive(Debug, Default)]
+struct Waiting {
+    blank: Option<Blank>,
+    workshop: Option<OneShot>,
+}
+
+/// A worker for one run, which ends with it.
+#[derive(Debug)]
+struct OneShot(Arc<Connection>);
+
+impl Drop for OneShot {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// A program that can be loaded.
+#[derive(Debug)]
+struct Program {
+    /// A memfd that nobody can write to any more.
+    module: OwnedFd,
+    size: u64,
+    /// What the compiler said.
+    diagnostics: String,
+}
+
+/// What came of a run.
+pub(crate) struct Ran {
+    pub(crate) finished: Finished,
+    /// What the compiler said of a program that it compiled.
+    pub(crate) diagnostics: Option<String>,
+}
+
+/// Why there is no program to run.
+enum Stopped {
+    /// The caller's, or its limits'.
+    Unmade(Box<Unmade>),
+    /// Ours.
+    Failed(WasmError),
+}
+
+struct Unmade {
+    end: End,
+    said: String,
+    error: Option<ReportedError>,
+    unsupported: Option<String>,
+}
+
+impl From<WasmError> for Stopped {
+    fn from(error: WasmError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Compiled {
+    pub(crate) fn new(wall: Arc<dyn Wall>, tools: InstalledRuntime) -> Self {
+        Self { wall, tools, waiting: Mutex::default(), cache: Mutex::default() }
+    }
+
+    /// Compiles a program, unless that was done before, and runs it.
+    pub(crate) async fn run(self: &Arc<Self>, plan: &Plan, live: &mut dyn LiveOutput) -> Result<Ran, WasmError> {
+        let mut spent = Spent::nothing(plan);
+        let key = Key::of(plan);
+        let known = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(&key);
+        let program = match known {
+            Some(program) => program,
+            None => match self.make(plan, &mut spent).await {
+                Ok(program) => {
+                    self.cache.lock().unwrap_or_else(PoisonError::into_inner).put(key, Arc::clone(&program));
+                    program
+                }
+                Err(Stopped::Failed(error)) => return Err(error),
+                Err(Stopped::Unmade(unmade)) => {
+                    live.output(Stream::Stderr, unmade.said.as_bytes());
+                    return Ok(Ran { finished: spent.without_a_run(*unmade), diagnostics: None });
+                }
+            },
+        };
+        let module = program.module.try_clone().map_err(WasmError::Sockets)?;
+        let runtime = OpenRuntime { name: PROGRAM.to_owned(), module, tree: None };
+        let worker = OneShot(self.blank().await?.load(1, &[runtime]).await?);
+        let mut job = crate::job(plan, worker.0.number(), 0, Dialect::Plain);
+        job.args.insert(0, PROGRAM_NAME.to_owned());
+        job.limits = spent.rest_of(job.limits);
+        let mut finished = spent.and(worker.0.run(job, live).await?);
+        if let End::Trapped { message, .. } = &mut finished.end {
+            *message = explained(message);
+        }
+        let diagnostics = (!program.diagnostics.is_empty()).then(|| program.diagnostics.clone());
+        Ok(Ran { finished, diagnostics })
+    }
+
+    async fn make(self: &Arc<Self>, plan: &Plan, spent: &mut Spent) -> Result<Arc<Program>, Stopped> {
+        let worker = self.workshop().await?;
+        Ok(Arc::new(Workshop::new(worker, plan, spent).make().await?))
+    }
+
+    async fn blank(self: &Arc<Self>) -> Result<Blank, WasmError> {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).blank.take();
+        let taken = match waiting {
+            Some(blank) => Ok(blank),
+            None => Blank::start(&*self.wall).await,
+        };
+        self.refill();
+        taken
+    }
+
+    async fn workshop(self: &Arc<Self>) -> Result<OneShot, WasmError> {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).workshop.take();
+        // One that has waited may have ended: something else on this machine needed its memory.
+        match waiting.filter(|workshop| workshop.0.is_alive()) {
+            Some(workshop) => Ok(workshop),
+            None => self.start_workshop().await,
+        }
+    }
+
+    async fn start_workshop(&self) -> Result<OneShot, WasmError> {
+        let tools = open_runtime(&self.tools)?;
+        Ok(OneShot(Blank::start(&*self.wall).await?.load(1, &[tools]).await?))
+    }
+
+    /// Starts what the next run will want. What fails here fails again there, and is told there.
+    fn refill(self: &Arc<Self>) {
+        let this = Arc::clone(self);
+        tokio::spawn(async move {
+            let lacks = |lacks: fn(&Waiting) -> bool| lacks(&this.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+            if lacks(|waiting| waiting.blank.is_none())
+                && let Ok(blank) = Blank::start(&*this.wall).await
+            {
+                this.waiting.lock().unwrap_or_else(PoisonError::into_inner).blank = Some(blank);
+            }
+            if lacks(|waiting| waiting.workshop.is_none())
+                && let Ok(workshop) = this.start_workshop().await
+            {
+                this.waiting.lock().unwrap_or_else(PoisonError::into_inner).workshop = Some(workshop);
+            }
+        });
+    }
+}
+
+/// A trap's name, as somebody who wrote C would say it.
+fn explained(trap: &str) -> String {
+    const WORDS: &[(&str, &str)] = &[
+        ("out of bounds memory access", "it used memory that is not its own: a null or wild pointer, or an index out of range"),
+        ("unreachable", "it called abort, or did what has no meaning in its language, such as falling off the end of a function"),
+        ("call stack exhausted", "its stack is full: a recursion without an end"),
+        ("integer divide by zero", "it divided by zero"),
+        ("indirect call type mismatch", "it called a function through a pointer of another type"),
+        ("uninitialized element", "it called a function through a null pointer"),
+        ("undefined element", "it called a function through a wild pointer"),
+    ];
+    let known = WORDS.iter().find(|(name, _)| trap.contains(name));
+    known.map_or_else(|| trap.to_owned(), |(_, words)| (*words).to_owned())
+}
+
+/// What a run has used of its limits, which hold for its parts together.
+#[derive(Debug)]
+struct Spent {
+    started: Instant,
+    wall: Duration,
+    cpu_micros: u64,
+    peak_bytes: u64,
+}
+
+impl Spent {
+    fn nothing(plan: &Plan) -> Self {
+        Self { started: Instant::now(), wall: plan.limits().wall, cpu_micros: 0, peak_bytes: 0 }
+    }
+
+    /// What is left of the time.
+    fn wall_left(&self) -> Duration {
+        self.wall.saturating_sub(self.started.elapsed())
+    }
+
+    /// These limits, less what was used.
+    fn rest_of(&self, limits: JobLimits) -> JobLimits {
+        JobLimits {
+            wall_micros: u64::try_from(self.wall_left().as_micros()).unwrap_or(u64::MAX),
+            cpu_micros: limits.cpu_micros.saturating_sub(self.cpu_micros),
+            ..limits
+        }
+    }
+
+    /// A part is over.
+    fn and(&mut self, mut finished: Finished) -> Finished {
+        self.cpu_micros += finished.cpu_micros;
+        self.peak_bytes = self.peak_bytes.max(finished.peak_bytes);
+        finished.wall_micros = self.wall_micros();
+        finished.cpu_micros = self.cpu_micros;
+        finished.peak_bytes = self.peak_bytes;
+        finished
+    }
+
+    fn without_a_run(self, unmade: Unmade) -> Finished {
+        Finished {
+            end: unmade.end,
+            output: Vec::new(),
+            report: Report { error: unmade.error, unsupported: unmade.unsupported, ..Report::default() },
+            files: Vec::new(),
+            links: Vec::new(),
+            wall_micros: self.wall_micros(),
+            cpu_micros: self.cpu_micros,
+            peak_bytes: self.peak_bytes,
+        }
+    }
+
+    fn wall_micros(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+}
