@@ -47,6 +47,11 @@ macro_rules! cases {
                 fn javascript() {
                     cases::hold(&WASM, $topic, "javascript");
                 }
+
+                #[test]
+                fn c() {
+                    cases::hold(&WASM, $topic, "c");
+                }
             }
         })+
     };
@@ -95,6 +100,16 @@ macro_rules! languages {
                 #[test]
                 fn sql() {
                     languages::hold(&WASM, "sql");
+                }
+
+                #[test]
+                fn c() {
+                    languages::hold(&WASM, "c");
+                }
+
+                #[test]
+                fn cpp() {
+                    languages::hold(&WASM, "cpp");
                 }
             }
         }

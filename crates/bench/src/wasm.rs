@@ -26,6 +26,9 @@ pub(crate) struct Options {
     /// Runs for growth of memory and descriptors
     #[arg(long, default_value_t = 100_000)]
     soak: u32,
+    /// Timings of each program that is compiled
+    #[arg(long, default_value_t = 40)]
+    compiled: u32,
     /// Runs at one time for throughput
     #[arg(long, default_value_t = 8)]
     concurrency: usize,
@@ -78,6 +81,25 @@ const PROGRAMS: &[Program] = &[
         budget_ms: Some(0.5),
     },
 ];
+
+/// Programs that are compiled first. The budget is for a program that was not seen before.
+const COMPILED: &[Program] = &[
+    Program {
+        name: "C",
+        language: "c",
+        code: "#include <stdio.h>\nint main(void) { printf(\"%d\\n\", 1 + 1); }\n",
+        stdout: "2\n",
+        budget_ms: Some(200.0),
+    },
+    Program {
+        name: "C++",
+        language: "cpp",
+        code: "#include <iostream>\nint main() { std::cout << 1 + 1 << \"\\n\"; }\n",
+        stdout: "2\n",
+        budget_ms: Some(1500.0),
+    },
+];
+const AGAIN_BUDGET_MS: f64 = 10.0;
 
 const THROUGHPUT_BUDGET: f64 = 1000.0;
 const PRIVATE_BUDGET_KIB: u64 = 2048;
@@ -163,6 +185,21 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
         "\nover {} runs: descriptors {} to {}, proportional memory of server and worker {} to {} KiB",
         options.soak, before.descriptors, after.descriptors, before.resident_kib, after.resident_kib
     )?;
+
+    writeln!(out, "\nms from request to outcome, {} rounds\n", options.compiled)?;
+    writeln!(out, "                         min       p50       p95       p99    budget (p50)")?;
+    for program in COMPILED {
+        let new = latency_of_new(&runtime, program, options.compiled).await?;
+        let again = latency(&runtime, program, options.compiled).await?;
+        for (what, timings, budget) in
+            [("new", new, program.budget_ms.unwrap_or_default()), ("again", again, AGAIN_BUDGET_MS)]
+        {
+            let [low, middle, high, highest] = [0.0, 0.5, 0.95, 0.99].map(|share| timings.percentile(share));
+            let name = format!("{}, {what}", program.name);
+            let promise = verdict(middle <= budget);
+            writeln!(out, "{name:<20} {low:8.3}  {middle:8.3}  {high:8.3}  {highest:8.3}    {budget}: {promise}")?;
+        }
+    }
     Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -184,7 +221,11 @@ fn request(language: &str, code: &str, engine: EngineChoice) -> Request {
 }
 
 async fn once(runtime: &Runtime, program: &Program) -> anyhow::Result<Outcome> {
-    let request = request(program.language, program.code, EngineChoice::Only(EngineId::Wasm));
+    once_as(runtime, program, program.code).await
+}
+
+async fn once_as(runtime: &Runtime, program: &Program, code: &str) -> anyhow::Result<Outcome> {
+    let request = request(program.language, code, EngineChoice::Only(EngineId::Wasm));
     let outcome = runtime.run(request, &mut ()).await?;
     anyhow::ensure!(outcome.stdout.text == program.stdout, "{}: {outcome:?}", program.name);
     Ok(outcome)
@@ -199,6 +240,21 @@ async fn latency(runtime: &Runtime, program: &Program, rounds: u32) -> anyhow::R
         let started = Instant::now();
         once(runtime, program).await?;
         timings.push(started.elapsed());
+    }
+    Ok(timings)
+}
+
+/// The same program in other words every time.
+async fn latency_of_new(runtime: &Runtime, program: &Program, rounds: u32) -> anyhow::Result<Timings> {
+    let mut timings = Timings::default();
+    for round in 0..rounds + 3 {
+        let code = format!("{}// {round}\n", program.code);
+        let started = Instant::now();
+        once_as(runtime, program, &code).await?;
+        // The first ones start what waits for the others.
+        if round >= 3 {
+            timings.push(started.elapsed());
+        }
     }
     Ok(timings)
 }

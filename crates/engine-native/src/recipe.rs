@@ -35,11 +35,14 @@ pub(crate) fn for_plan<'a>(
         let mut command = kitchen.command(compile, Stdio::Compiler, language.id)?;
         let source = kitchen.fill("{source}");
         let more = plan.more_sources();
-        let more = more.iter().map(|file| kitchen.places.workspace.join(file.path.as_str()).to_string_lossy().into_owned());
+        let more =
+            more.iter().map(|file| kitchen.places.workspace.join(file.path.as_str()).to_string_lossy().into_owned());
         let place = command.arguments.iter().position(|argument| *argument == source).map_or(0, |place| place + 1);
         command.arguments.splice(place..place, more);
         // Behind our own, over which they count; but before the libraries, which are last.
-        command.arguments.splice(place.saturating_sub(1)..place.saturating_sub(1), plan.compiler_args().iter().cloned());
+        command
+            .arguments
+            .splice(place.saturating_sub(1)..place.saturating_sub(1), plan.compiler_args().iter().cloned());
         commands.push(command);
     }
     let mut run = kitchen.command(tool.toolchain.run, Stdio::Program, language.id)?;

@@ -1,15 +1,17 @@
 //! Languages that are compiled: C and C++.
 //!
 //! Compiler and linker are WebAssembly and run like any program, each in an instance of its own. What they make is translated to
-//! machine code, and that is a runtime with one program in it. Both halves have a process of their own in every run: a [`Workshop`], since
-//! nothing but its end stops a translation that takes too long; and a worker for the program, which loads it before it gives up the right
-//! to load code. Processes that have been told nothing wait ahead, so that nobody waits for their start.
+//! machine code, and that is a runtime with one program in it. Both halves have a process of their own: a [`Workshop`] for each time that
+//! a program is made, since nothing but its end stops a translation that takes too long; and a worker for each program, which loads it before
+//! it gives up the right to load code, and in which every run is a fresh instance. Processes that have been told nothing wait ahead, so that
+//! nobody waits for their start.
 
 mod cache;
 mod tools;
 mod wants;
 mod workshop;
 
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,20 +41,25 @@ pub(crate) struct Compiled {
     tools: InstalledRuntime,
     waiting: Mutex<Waiting>,
     cache: Mutex<Cache>,
+    /// Workers with programs that ran just now, the last one last: the same program is often run again, with other input.
+    idle: Mutex<VecDeque<(Arc<Program>, OwnWorker)>>,
 }
+
+/// The most workers that wait for their program to be run again.
+const MOST_IDLE: usize = 4;
 
 /// Processes that wait for a run: one of each kind, once there has been a run. They are nobody's yet.
 #[derive(Debug, Default)]
 struct Waiting {
     blank: Option<Blank>,
-    workshop: Option<OneShot>,
+    workshop: Option<OwnWorker>,
 }
 
-/// A worker for one run, which ends with it.
+/// A worker that nobody else has, and that ends when this is dropped.
 #[derive(Debug)]
-struct OneShot(Arc<Connection>);
+struct OwnWorker(Arc<Connection>);
 
-impl Drop for OneShot {
+impl Drop for OwnWorker {
     fn drop(&mut self) {
         self.0.end();
     }
@@ -90,6 +97,17 @@ struct Unmade {
     unsupported: Option<String>,
 }
 
+impl Unmade {
+    fn link_error(message: String) -> Self {
+        let error = ReportedError { kind: "LinkError".to_owned(), message: message.clone(), line: None };
+        Self { end: End::Exited(1), said: format!("{message}\n"), error: Some(error), unsupported: None }
+    }
+
+    fn late() -> Self {
+        Self { end: End::TimedOut, said: String::new(), error: None, unsupported: None }
+    }
+}
+
 impl From<WasmError> for Stopped {
     fn from(error: WasmError) -> Self {
         Self::Failed(error)
@@ -98,7 +116,7 @@ impl From<WasmError> for Stopped {
 
 impl Compiled {
     pub(crate) fn new(wall: Arc<dyn Wall>, tools: InstalledRuntime) -> Self {
-        Self { wall, tools, waiting: Mutex::default(), cache: Mutex::default() }
+        Self { wall, tools, waiting: Mutex::default(), cache: Mutex::default(), idle: Mutex::default() }
     }
 
     /// Compiles a program, unless that was done before, and runs it.
@@ -120,23 +138,60 @@ impl Compiled {
                 }
             },
         };
-        let module = program.module.try_clone().map_err(WasmError::Sockets)?;
-        let runtime = OpenRuntime { name: PROGRAM.to_owned(), module, tree: None };
-        let worker = OneShot(self.blank().await?.load(1, &[runtime]).await?);
+        let worker = match self.worker(&program).await {
+            Ok(worker) => worker,
+            // It was made by the caller, so that it cannot be loaded is the caller's to know.
+            Err(WasmError::WorkerFailed(reason)) => {
+                let unmade = Unmade::link_error(format!("the program cannot be loaded: {reason}"));
+                live.output(Stream::Stderr, unmade.said.as_bytes());
+                return Ok(Ran { finished: spent.without_a_run(unmade), diagnostics: None });
+            }
+            Err(error) => return Err(error),
+        };
         let mut job = crate::job(plan, worker.0.number(), 0, Dialect::Plain);
         job.args.insert(0, PROGRAM_NAME.to_owned());
         job.limits = spent.rest_of(job.limits);
-        let mut finished = spent.and(worker.0.run(job, live).await?);
+        let mut finished = match worker.0.run(job, live).await {
+            Ok(finished) => spent.and(finished),
+            // It does not answer at its deadline, and is ended for it: nobody else's run was in it.
+            Err(WasmError::Unresponsive) => spent.without_a_run(Unmade::late()),
+            Err(error) => return Err(error),
+        };
         if let End::Trapped { message, .. } = &mut finished.end {
             *message = explained(message);
         }
         let diagnostics = (!program.diagnostics.is_empty()).then(|| program.diagnostics.clone());
+        self.keep(program, worker);
         Ok(Ran { finished, diagnostics })
     }
 
     async fn make(self: &Arc<Self>, plan: &Plan, spent: &mut Spent) -> Result<Arc<Program>, Stopped> {
         let worker = self.workshop().await?;
         Ok(Arc::new(Workshop::new(worker, plan, spent).make().await?))
+    }
+
+    /// A worker that has the program loaded.
+    async fn worker(self: &Arc<Self>, program: &Arc<Program>) -> Result<OwnWorker, WasmError> {
+        let idle = {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            let place = idle.iter().position(|(other, worker)| Arc::ptr_eq(other, program) && worker.0.is_alive());
+            place.and_then(|place| idle.remove(place))
+        };
+        if let Some((_, worker)) = idle {
+            return Ok(worker);
+        }
+        let module = program.module.try_clone().map_err(WasmError::Sockets)?;
+        let runtime = OpenRuntime { name: PROGRAM.to_owned(), module, tree: None };
+        Ok(OwnWorker(self.blank().await?.load(1, &[runtime]).await?))
+    }
+
+    fn keep(&self, program: Arc<Program>, worker: OwnWorker) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push_back((program, worker));
+        let too_many = if idle.len() > MOST_IDLE { idle.pop_front() } else { None };
+        drop(idle);
+        // Ends a process, which others need not wait for.
+        drop(too_many);
     }
 
     async fn blank(self: &Arc<Self>) -> Result<Blank, WasmError> {
@@ -149,7 +204,7 @@ impl Compiled {
         taken
     }
 
-    async fn workshop(self: &Arc<Self>) -> Result<OneShot, WasmError> {
+    async fn workshop(self: &Arc<Self>) -> Result<OwnWorker, WasmError> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).workshop.take();
         // One that has waited may have ended: something else on this machine needed its memory.
         match waiting.filter(|workshop| workshop.0.is_alive()) {
@@ -158,16 +213,17 @@ impl Compiled {
         }
     }
 
-    async fn start_workshop(&self) -> Result<OneShot, WasmError> {
+    async fn start_workshop(&self) -> Result<OwnWorker, WasmError> {
         let tools = open_runtime(&self.tools)?;
-        Ok(OneShot(Blank::start(&*self.wall).await?.load(1, &[tools]).await?))
+        Ok(OwnWorker(Blank::start(&*self.wall).await?.load(1, &[tools]).await?))
     }
 
     /// Starts what the next run will want. What fails here fails again there, and is told there.
     fn refill(self: &Arc<Self>) {
         let this = Arc::clone(self);
         tokio::spawn(async move {
-            let lacks = |lacks: fn(&Waiting) -> bool| lacks(&this.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+            let lacks =
+                |lacks: fn(&Waiting) -> bool| lacks(&this.waiting.lock().unwrap_or_else(PoisonError::into_inner));
             if lacks(|waiting| waiting.blank.is_none())
                 && let Ok(blank) = Blank::start(&*this.wall).await
             {
@@ -185,8 +241,14 @@ impl Compiled {
 /// A trap's name, as somebody who wrote C would say it.
 fn explained(trap: &str) -> String {
     const WORDS: &[(&str, &str)] = &[
-        ("out of bounds memory access", "it used memory that is not its own: a null or wild pointer, or an index out of range"),
-        ("unreachable", "it called abort, or did what has no meaning in its language, such as falling off the end of a function"),
+        (
+            "out of bounds memory access",
+            "it used memory that is not its own: a null or wild pointer, or an index out of range",
+        ),
+        (
+            "unreachable",
+            "it called abort, or did what has no meaning in its language, such as falling off the end of a function",
+        ),
         ("call stack exhausted", "its stack is full: a recursion without an end"),
         ("integer divide by zero", "it divided by zero"),
         ("indirect call type mismatch", "it called a function through a pointer of another type"),
@@ -235,7 +297,7 @@ impl Spent {
         finished
     }
 
-    fn without_a_run(self, unmade: Unmade) -> Finished {
+    fn without_a_run(&self, unmade: Unmade) -> Finished {
         Finished {
             end: unmade.end,
             output: Vec::new(),

@@ -8,9 +8,9 @@ use belljar_wasi::Image;
 use sandbox::{OutputFile, SkippedFile};
 use wasmtime::{Engine, Result, Store, Trap};
 
+use crate::driver::Start;
 use crate::guest::{Guest, Surroundings};
 use crate::halt;
-use crate::driver::Start;
 use crate::protocol::{Collecting, End, Finished, Job, JobLimits, MadeFile, Report, RunId, TOO_LARGE, Work};
 use crate::run::{Interruption, Run};
 use crate::runtime::Runtime;
@@ -101,7 +101,7 @@ impl Executor {
 
 /// Makes machine code of a module. Nothing interrupts this; the server ends the process if it takes too long.
 fn translate(job: &Job, run: &Run) -> Finished {
-    let translated = check_size(&job.code).and_then(|()| snapshot::compile_for(Start::EachTime, &job.code));
+    let translated = check_module(&job.code).and_then(|()| snapshot::compile_for(Start::EachTime, &job.code));
     let (end, files) = match translated {
         Ok(code) => {
             let size = code.len() as u64;
@@ -121,12 +121,22 @@ fn translate(job: &Job, run: &Run) -> Finished {
     }
 }
 
-/// What is translated is bounded, since memory and time that it takes are not: some hundred times its size, and a minute for the largest.
-fn check_size(module: &[u8]) -> Result<()> {
+/// Refuses what asks for functions that nobody has, and what is too large: neither memory nor time of a translation are bounded otherwise.
+fn check_module(module: &[u8]) -> Result<()> {
     const MOST_CODE: usize = 8 << 20;
     const MOST_IN_A_FUNCTION: usize = 512 << 10;
     for payload in wasmparser::Parser::new(0).parse_all(module) {
         let too_large = match payload? {
+            wasmparser::Payload::ImportSection(imports) => {
+                for import in imports.into_imports() {
+                    let import = import?;
+                    if import.module != "wasi_snapshot_preview1" {
+                        let name = format!("{}.{}", import.module, import.name);
+                        return Err(wasmtime::Error::msg(format!("there is no `{name}` to import")));
+                    }
+                }
+                false
+            }
             wasmparser::Payload::CodeSectionStart { size, .. } => size as usize > MOST_CODE,
             wasmparser::Payload::CodeSectionEntry(body) => body.as_bytes().len() > MOST_IN_A_FUNCTION,
             _ => false,

@@ -34,9 +34,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sandbox::{
-    BoxFuture, Capture, Collect, CpuSource, Engine, EngineError, EngineId, Evidence, GuestError, Isolation, Language, LastValue,
-    LimitKind, LiveOutput, MemorySource, Outcome, OutputFile, Plan, Refusal, RuntimeInfo, Sandbox, SkipReason,
-    SkippedFile, Status, Step, Stream, Usage, WorkspacePath, diagnose,
+    BoxFuture, Capture, Collect, CpuSource, Engine, EngineError, EngineId, Evidence, GuestError, Isolation, Language,
+    LastValue, LimitKind, LiveOutput, MemorySource, Outcome, OutputFile, Plan, Refusal, RuntimeInfo, Sandbox,
+    SkipReason, SkippedFile, Status, Step, Stream, Usage, WorkspacePath, diagnose,
 };
 
 pub use error::WasmError;
@@ -383,7 +383,8 @@ impl Engine for WasmEngine {
     }
 
     fn prefers_another(&self, plan: &Plan) -> Option<&'static str> {
-        let is_compiled = SERVICES.iter().any(|service| service.language == plan.language().id && service.runtime == COMPILER);
+        let is_compiled =
+            SERVICES.iter().any(|service| service.language == plan.language().id && service.runtime == COMPILER);
         if is_compiled { Wants::of(plan).another() } else { None }
     }
 

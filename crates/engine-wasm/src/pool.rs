@@ -71,8 +71,7 @@ impl Pool {
     }
 
     async fn start(&self) -> Result<Arc<Connection>, WasmError> {
-        let runtimes =
-            self.runtimes().map(open_runtime).collect::<Result<Vec<OpenRuntime>, WasmError>>()?;
+        let runtimes = self.runtimes().map(open_runtime).collect::<Result<Vec<OpenRuntime>, WasmError>>()?;
         Connection::open(&*self.config.wall, self.config.slots, &runtimes).await
     }
 

@@ -11,9 +11,9 @@ use wasmtime_wizer::{InstanceState, SnapshotVal, Wizer};
 
 use crate::COMPILER;
 use crate::artifact;
+use crate::compiled::precompile;
 use crate::driver::{Start, driver_for};
 use crate::error::WasmError;
-use crate::compiled::precompile;
 use crate::execute::{self, Executor};
 use crate::guest::Guest;
 use crate::machine;

@@ -14,8 +14,27 @@ const COMPILED: &[(&str, &[&str], &[&str])] = &[
 
 /// What is allowed as it is.
 const PLAIN: &[&str] = &[
-    "-O", "-O0", "-O1", "-O2", "-O3", "-Os", "-Og", "-g", "-w", "-lm", "-pedantic", "-pedantic-errors", "-pthread", "-ffast-math",
-    "-fwrapv", "-fno-exceptions", "-fno-rtti", "-fno-strict-aliasing", "-funsigned-char", "-fsigned-char", "-ansi",
+    "-O",
+    "-O0",
+    "-O1",
+    "-O2",
+    "-O3",
+    "-Os",
+    "-Og",
+    "-g",
+    "-w",
+    "-lm",
+    "-pedantic",
+    "-pedantic-errors",
+    "-pthread",
+    "-ffast-math",
+    "-fwrapv",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-strict-aliasing",
+    "-funsigned-char",
+    "-fsigned-char",
+    "-ansi",
 ];
 
 /// The most of them.
@@ -59,7 +78,9 @@ fn is_allowed(argument: &str, language: &str, standards: &[&str]) -> bool {
     }
     if let Some(standard) = argument.strip_prefix("-std=") {
         let (c, gnu) = if language == "c" { ("c", "gnu") } else { ("c++", "gnu++") };
-        return [c, gnu].iter().any(|family| standard.strip_prefix(family).is_some_and(|year| standards.contains(&year)));
+        return [c, gnu]
+            .iter()
+            .any(|family| standard.strip_prefix(family).is_some_and(|year| standards.contains(&year)));
     }
     if let Some(warning) = argument.strip_prefix("-W") {
         // Not `-Wl,…`, `-Wa,…` and `-Wp,…`, which speak to other programs.
@@ -116,7 +137,8 @@ mod tests {
     #[test]
     fn what_is_harmless_is_allowed() {
         for arguments in [
-            &["-std=c99", "-O3", "-l", "m", "-lm", "-Wall", "-Wno-unused", "-Werror=format", "-DN=3", "-D", "X", "-UX"][..],
+            &["-std=c99", "-O3", "-l", "m", "-lm", "-Wall", "-Wno-unused", "-Werror=format", "-DN=3", "-D", "X", "-UX"]
+                [..],
             &["-std=gnu23", "-w", "-g"],
         ] {
             assert_eq!(check("c", arguments), Ok(()));
@@ -128,8 +150,25 @@ mod tests {
     #[test]
     fn what_reaches_out_is_not() {
         for argument in [
-            "-I/etc", "-include/etc/passwd", "@file", "main.c", "-o/tmp/x", "-Wl,--export-all", "-Wp,-I/", "-fplugin=x", "-lcrypto", "-std=c++17",
-            "-std=c0", "-B/", "-Xclang", "-D1", "-DX\n", "--sysroot=/", "-l", "", "-",
+            "-I/etc",
+            "-include/etc/passwd",
+            "@file",
+            "main.c",
+            "-o/tmp/x",
+            "-Wl,--export-all",
+            "-Wp,-I/",
+            "-fplugin=x",
+            "-lcrypto",
+            "-std=c++17",
+            "-std=c0",
+            "-B/",
+            "-Xclang",
+            "-D1",
+            "-DX\n",
+            "--sysroot=/",
+            "-l",
+            "",
+            "-",
         ] {
             let refused = check("c", &[argument]).expect_err(argument);
             assert!(refused.contains("is not allowed"), "{refused}");

@@ -45,7 +45,9 @@ impl Headers {
     /// The faster of those that a program can be compiled with. What it or its caller says before the first header could change what headers
     /// mean.
     pub(super) fn for_program(plan: &Plan) -> Self {
-        let harmless = |argument: &String| argument.starts_with("-W") || ["-w", "-g", "-lm", "-pthread", OPTIMIZED].contains(&&**argument);
+        let harmless = |argument: &String| {
+            argument.starts_with("-W") || ["-w", "-g", "-lm", "-pthread", OPTIMIZED].contains(&&**argument)
+        };
         let is_cpp_header = |name: &&[u8]| !name.contains(&b'.') || *name == b"bits/stdc++.h";
         let usable = is_cpp(plan)
             && plan.compiler_args().iter().all(harmless)
@@ -68,7 +70,12 @@ fn is_cpp(plan: &Plan) -> bool {
 
 /// The compiler and what all of its lines have.
 fn compiler(particular: &str) -> Vec<String> {
-    strings(&["clang", "-cc1"]).into_iter().chain(lines(COMPILE)).chain(lines(particular)).chain(lines(HEADERS)).collect()
+    strings(&["clang", "-cc1"])
+        .into_iter()
+        .chain(lines(COMPILE))
+        .chain(lines(particular))
+        .chain(lines(HEADERS))
+        .collect()
 }
 
 /// The compiler's arguments for one source, by its path.
@@ -115,7 +122,9 @@ fn for_compiler(arguments: &[String]) -> impl Iterator<Item = String> {
             "-Og" | "-O" => &["-O1"],
             "-ansi" => &["-std=c89"],
             "-fno-exceptions" => &["-fno-cxx-exceptions"],
-            "-ffast-math" => &["-ffast-math", "-menable-no-infs", "-menable-no-nans", "-fapprox-func", "-funsafe-math-optimizations"],
+            "-ffast-math" => {
+                &["-ffast-math", "-menable-no-infs", "-menable-no-nans", "-fapprox-func", "-funsafe-math-optimizations"]
+            }
             "-fsigned-char" => &[],
             "-funsigned-char" => &["-fno-signed-char"],
             "-fno-strict-aliasing" => &["-relaxed-aliasing"],

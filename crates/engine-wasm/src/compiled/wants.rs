@@ -18,7 +18,17 @@ const LACKS: &[Lack] = &[
     },
     Lack {
         calls: &[
-            "system", "popen", "fork", "vfork", "execl", "execlp", "execv", "execve", "execvp", "posix_spawn", "waitpid",
+            "system",
+            "popen",
+            "fork",
+            "vfork",
+            "execl",
+            "execlp",
+            "execv",
+            "execve",
+            "execvp",
+            "posix_spawn",
+            "waitpid",
         ],
         headers: &["sys/wait.h", "spawn.h"],
         reason: "it starts processes, which WebAssembly does not have",
@@ -34,10 +44,36 @@ const LACKS: &[Lack] = &[
         reason: "it waits for signals, which WebAssembly does not have",
     },
     Lack {
-        calls: &["pipe", "mkfifo", "dlopen", "shmget", "epoll_create", "inotify_init", "getrusage", "swapcontext", "tmpfile", "mkstemp"],
+        calls: &[
+            "pipe",
+            "mkfifo",
+            "dlopen",
+            "shmget",
+            "epoll_create",
+            "inotify_init",
+            "getrusage",
+            "swapcontext",
+            "tmpfile",
+            "mkstemp",
+        ],
         headers: &[
-            "sys/epoll.h", "sys/inotify.h", "sys/shm.h", "sys/ipc.h", "sys/sem.h", "mqueue.h", "termios.h", "pwd.h", "grp.h", "ucontext.h",
-            "execinfo.h", "sys/prctl.h", "sys/ptrace.h", "linux/futex.h", "sys/syscall.h", "sys/utsname.h", "malloc.h",
+            "sys/epoll.h",
+            "sys/inotify.h",
+            "sys/shm.h",
+            "sys/ipc.h",
+            "sys/sem.h",
+            "mqueue.h",
+            "termios.h",
+            "pwd.h",
+            "grp.h",
+            "ucontext.h",
+            "execinfo.h",
+            "sys/prctl.h",
+            "sys/ptrace.h",
+            "linux/futex.h",
+            "sys/syscall.h",
+            "sys/utsname.h",
+            "malloc.h",
         ],
         reason: "it uses a part of Linux that WebAssembly does not have",
     },
@@ -49,14 +85,35 @@ const LACKS: &[Lack] = &[
 ];
 
 /// Words that mean something else where pointers have 32 bits.
-const OTHERWISE: &[&str] =
-    &["LONG_MAX", "LONG_MIN", "ULONG_MAX", "SIZE_MAX", "SSIZE_MAX", "PTRDIFF_MAX", "INTPTR_MAX", "UINTPTR_MAX", "uintptr_t", "intptr_t"];
+const OTHERWISE: &[&str] = &[
+    "LONG_MAX",
+    "LONG_MIN",
+    "ULONG_MAX",
+    "SIZE_MAX",
+    "SSIZE_MAX",
+    "PTRDIFF_MAX",
+    "INTPTR_MAX",
+    "UINTPTR_MAX",
+    "uintptr_t",
+    "intptr_t",
+];
 
 /// What a program wants.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wants {
     cannot: Option<&'static str>,
     otherwise: Option<&'static str>,
+    main: Main,
+}
+
+/// The function that a program begins with.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Main {
+    #[default]
+    Missing,
+    Usual,
+    /// One that returns nothing, or takes the environment.
+    Strange,
 }
 
 impl Wants {
@@ -66,7 +123,9 @@ impl Wants {
         wants.read(plan.code());
         for file in plan.files() {
             let extension = file.path.as_str().rsplit_once('.').map(|(_, extension)| extension);
-            if extension.is_some_and(|extension| ["c", "h", "cc", "hh", "cpp", "hpp", "cxx", "inl"].contains(&extension)) {
+            if extension
+                .is_some_and(|extension| ["c", "h", "cc", "hh", "cpp", "hpp", "cxx", "inl"].contains(&extension))
+            {
                 wants.read(&file.contents);
             }
         }
@@ -76,6 +135,10 @@ impl Wants {
     /// Why it cannot run in WebAssembly.
     pub(crate) fn cannot(self) -> Option<&'static str> {
         self.cannot
+    }
+
+    pub(super) fn main(self) -> Main {
+        self.main
     }
 
     /// Why another engine is better.
@@ -89,6 +152,20 @@ impl Wants {
             let near = |step: isize| index.checked_add_signed(step).and_then(|index| words.get(index));
             let is = |word: Option<&Word<'_>>, text: &str| matches!(word, Some(Word::Name(name)) if *name == text.as_bytes());
             match word {
+                Word::Name(b"main") => {
+                    let commas = words.get(index..).unwrap_or_default().iter();
+                    let commas = commas
+                        .take_while(|word| **word != Word::Other(b')'))
+                        .filter(|word| **word == Word::Other(b','));
+                    let strange = near(1) == Some(&Word::Other(b'(')) && (is(near(-1), "void") || commas.count() > 1);
+                    if strange && self.main != Main::Strange {
+                        self.main = Main::Strange;
+                        self.cannot = self.cannot.or(Some("its `main` is of a type that WebAssembly cannot call"));
+                    }
+                    if self.main == Main::Missing {
+                        self.main = Main::Usual;
+                    }
+                }
                 Word::Header(name) => {
                     let lack = LACKS.iter().find(|lack| lack.headers.iter().any(|header| header.as_bytes() == *name));
                     self.cannot = self.cannot.or(lack.map(|lack| lack.reason));
@@ -122,12 +199,6 @@ pub(super) fn first_headers(text: &[u8]) -> Vec<&[u8]> {
     headers.collect()
 }
 
-/// Whether any of the program's files has a word `main`.
-pub(super) fn has_main(plan: &Plan) -> bool {
-    let has = |text: &[u8]| Words::new(text).any(|word| word == Word::Name(b"main"));
-    has(plan.code()) || plan.files().iter().any(|file| has(&file.contents))
-}
-
 /// What the compiler's or the linker's words say is not there and might be elsewhere: a header or a function of the system's.
 pub(super) fn missing_in(said: &str) -> Option<String> {
     for line in said.lines() {
@@ -140,6 +211,11 @@ pub(super) fn missing_in(said: &str) -> Option<String> {
             && LACKS.iter().any(|lack| lack.calls.contains(&symbol))
         {
             return Some(format!("there is no `{symbol}` in WebAssembly"));
+        }
+        if let Some((_, symbol)) = line.split_once("function signature mismatch: ") {
+            return Some(format!(
+                "`{symbol}` is called as another type of function than it is, which WebAssembly does not do"
+            ));
         }
         if line.contains("-exceptions' to enable") || line.contains("with exceptions disabled") {
             return Some("C++ exceptions were turned off".to_owned());
@@ -229,7 +305,9 @@ impl<'a> Iterator for Words<'a> {
                     self.line_starts = false;
                     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
                     let length = self.rest.iter().take_while(|byte| is_name(byte)).count();
-                    return Some(if length > 0 { Word::Name(self.take(length)) } else {
+                    return Some(if length > 0 {
+                        Word::Name(self.take(length))
+                    } else {
                         self.take(1);
                         Word::Other(byte)
                     });
@@ -278,9 +356,30 @@ mod tests {
 
     #[test]
     fn what_is_otherwise_is_found() {
-        for text in ["long x;", "unsigned long x", "long double d;", "a = LONG_MAX;", "uintptr_t p;", "long int y;\nlong long z;"] {
+        for text in [
+            "long x;",
+            "unsigned long x",
+            "long double d;",
+            "a = LONG_MAX;",
+            "uintptr_t p;",
+            "long int y;\nlong long z;",
+        ] {
             assert!(wants(text).another().is_some(), "{text}");
             assert!(wants(text).cannot().is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn main_is_found() {
+        for (text, main) in [
+            ("int f(void) { return 1; } // main()", Main::Missing),
+            ("int main(void) { f(1, 2, 3); }", Main::Usual),
+            ("int main(int count, char **words) {}", Main::Usual),
+            ("auto main() -> int {}", Main::Usual),
+            ("void main() {}", Main::Strange),
+            ("int main(int c, char **v, char **e) {}", Main::Strange),
+        ] {
+            assert_eq!(wants(text).main(), main, "{text}");
         }
     }
 
@@ -293,6 +392,10 @@ mod tests {
         assert_eq!(
             missing_in("wasm-ld: error: /box/0.o: undefined symbol: fork\n").as_deref(),
             Some("there is no `fork` in WebAssembly")
+        );
+        assert!(
+            missing_in("wasm-ld: error: function signature mismatch: main\n>>> …")
+                .is_some_and(|why| why.contains("`main`"))
         );
         assert_eq!(missing_in("wasm-ld: error: /box/0.o: undefined symbol: my_function\n"), None);
     }

@@ -8,8 +8,8 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use sandbox::{Bytes, Capture, Captured, Evidence, LiveOutput, Plan, Step, Stream, diagnose};
 
 use super::tools::Headers;
-use super::wants::{self, Wants};
-use super::{OneShot, Program, Spent, Stopped, Unmade, tools};
+use super::wants::{self, Main, Wants};
+use super::{OwnWorker, Program, Spent, Stopped, Unmade, tools};
 use crate::WORKSPACE;
 use crate::error::WasmError;
 use crate::protocol::{Collecting, Dialect, End, Finished, Job, JobFile, JobLimits, ReportedError, TOO_LARGE, Work};
@@ -24,7 +24,7 @@ const MOST_SAID: Bytes = Bytes::kib(64);
 
 /// A workshop at work.
 pub(super) struct Workshop<'a> {
-    worker: OneShot,
+    worker: OwnWorker,
     plan: &'a Plan,
     spent: &'a mut Spent,
     said: Said,
@@ -39,7 +39,7 @@ impl LiveOutput for Said {
 }
 
 impl<'a> Workshop<'a> {
-    pub(super) fn new(worker: OneShot, plan: &'a Plan, spent: &'a mut Spent) -> Self {
+    pub(super) fn new(worker: OwnWorker, plan: &'a Plan, spent: &'a mut Spent) -> Self {
         Self { worker, plan, spent, said: Said(Capture::new(MOST_SAID)) }
     }
 
@@ -59,10 +59,17 @@ impl<'a> Workshop<'a> {
         for file in self.plan.more_sources() {
             objects.push(self.compile(file.path.as_str(), objects.len(), Headers::Own).await?);
         }
-        if !wants::has_main(self.plan) {
-            // The linker would not mind: the library has a `main` that traps.
-            self.said.output(Stream::Stderr, b"wasm-ld: error: undefined symbol: main\n");
-            return Err(self.stopped(End::Exited(1)));
+        // The linker would not mind: the library has a `main` that traps.
+        match Wants::of(self.plan).main() {
+            Main::Usual => {}
+            Main::Missing => {
+                self.said.output(Stream::Stderr, b"wasm-ld: error: undefined symbol: main\n");
+                return Err(self.stopped(End::Exited(1)));
+            }
+            Main::Strange => {
+                self.said.output(Stream::Stderr, b"wasm-ld: error: function signature mismatch: main\n");
+                return Err(self.stopped(End::Exited(1)));
+            }
         }
         let linked = self.run(tools::link(self.plan, objects.len()), objects, tools::LINKED).await?;
         let code = self.translate(linked).await?;
@@ -93,8 +100,12 @@ impl<'a> Workshop<'a> {
             files: job.limits.files.saturating_add(1_000),
             ..job.limits
         });
-        let finished = self.worker.0.run(job, &mut self.said).await?;
-        let mut finished = self.spent.and(finished);
+        let mut finished = match self.worker.0.run(job, &mut self.said).await {
+            Ok(finished) => self.spent.and(finished),
+            // Long before its time it was told to end, and is ended for it now.
+            Err(WasmError::Unresponsive) => return Err(self.stopped(End::TimedOut)),
+            Err(error) => return Err(error.into()),
+        };
         if finished.end != End::Exited(0) {
             return Err(self.stopped(finished.end));
         }

@@ -35,7 +35,11 @@ pub(super) fn c<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     if let Some((condition, place)) = last.strip_prefix("Assertion failed: ").and_then(|rest| rest.rsplit_once(" (")) {
         let line = place.strip_suffix(')').and_then(|place| place.rsplit_once(": ")).map(|(_, line)| line);
         let ours = place.split(": ").next().is_some_and(|file| file.rsplit('/').next() == Some(source.name()));
-        return Some(Finding::new("AssertionFailed", condition, line.filter(|_| ours).and_then(|line| line.parse().ok())));
+        return Some(Finding::new(
+            "AssertionFailed",
+            condition,
+            line.filter(|_| ours).and_then(|line| line.parse().ok()),
+        ));
     }
     if let Some((place, condition)) = last.split_once(": Assertion `") {
         return Some(Finding::new("AssertionFailed", condition.strip_suffix("' failed.")?, source.line_in(place)));

@@ -192,7 +192,7 @@ pub fn memory_limit(subject: &Subject) {
              if (held.length === 128) { console.log('all'); process.exit(); }\n}, 5)",
         ),
         c("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\nint main(void) {\n\
-           for (int i = 0; i < 128; i++) {\n  char *block = malloc(8 << 20); if (!block) return 9;\n\
+           for (int i = 0; i < 128; i++) {\n  char *volatile block = malloc(8 << 20); if (!block) return 9;\n\
            memset(block, 1, 8 << 20); usleep(5000); }\n  puts(\"all\"); }"),
     ];
     for program in GLUTTONS.iter().filter(|program| subject.serves(program.language)) {
@@ -204,6 +204,8 @@ pub fn memory_limit(subject: &Subject) {
         let report = Report::read(&answer);
         match &*report.isolation.memory {
             "cgroup-v1" | "cgroup-v2" | "watchdog" => Ending::Limit("memory").check(&report, &answer),
+            // The program is told, and says what it has to say.
+            "wasm" if program.language == "c" => assert_eq!(report.exit_code, Some(9), "{report:#?}"),
             "wasm" if subject.engine == Engine::Wasm => {
                 Ending::Limit("memory").check(&report, &answer);
                 // It is the program's own error that ends it, as the memory is not granted in the first place.

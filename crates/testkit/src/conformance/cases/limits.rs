@@ -16,8 +16,14 @@ pub(super) const CASES: &[Case] = &[
             python("print('before')\nwhile True: pass"),
             javascript("console.log('before'); for (;;);"),
             bash("echo before; while :; do :; done"),
-            c("#include <stdio.h>\nint main(void) { puts(\"before\"); for (volatile int i = 0;; i++); }"),
         ],
+        expected: timed_out("before\n"),
+    },
+    Case {
+        // Compiling is part of the run.
+        name: "a loop without end is ended at its deadline, and what it printed is kept (c)",
+        given: Given { options: &["--timeout", "4s"], ..NOTHING },
+        programs: &[c("#include <stdio.h>\nint main(void) { puts(\"before\"); for (volatile int i = 0;; i++); }")],
         expected: timed_out("before\n"),
     },
     Case {
@@ -27,8 +33,15 @@ pub(super) const CASES: &[Case] = &[
             python("import time\nprint('before', end='')\ntime.sleep(600)"),
             javascript("process.stdout.write('before'); setTimeout(() => {}, 600000)"),
             bash("printf before; sleep 600"),
-            c("#include <unistd.h>\nint main(void) { return write(1, \"before\", 6) == 6 ? (int)sleep(600) : 1; }"),
         ],
+        expected: timed_out("before"),
+    },
+    Case {
+        name: "a sleep past the deadline is ended at it (c)",
+        given: Given { options: &["--timeout", "4s"], ..NOTHING },
+        programs: &[c(
+            "#include <unistd.h>\nint main(void) { return write(1, \"before\", 6) == 6 ? (int)sleep(600) : 1; }",
+        )],
         expected: timed_out("before"),
     },
     Case {

@@ -26,6 +26,26 @@ const fn javascript(case: &'static str, expected: Expected) -> Exception {
     Exception { case, language: "javascript", expected }
 }
 
+const fn c(case: &'static str, expected: Expected) -> Exception {
+    Exception { case, language: "c", expected }
+}
+
+/// What ends a program of C, in our words for it.
+const fn crashes(signal: &'static str, message: &'static str) -> Expected {
+    Expected { ending: Ending::Signal(signal), error: Some(Error { kind: "Trap", message, line: None }), ..SILENT }
+}
+
+/// The compiler does not know what WebAssembly has not.
+const fn undeclared(message: &'static str, line: u32) -> Expected {
+    refused("CompileError", message, line)
+}
+
+const NO_FORK: &str = "call to undeclared function 'fork'; ISO C99 and later do not support implicit function declarations [-Wimplicit-function-declaration]";
+const NO_PAUSE: &str = "call to undeclared function 'pause'; ISO C99 and later do not support implicit function declarations [-Wimplicit-function-declaration]";
+const ABORTED: &str =
+    "it called abort, or did what has no meaning in its language, such as falling off the end of a function";
+const WILD: &str = "it used memory that is not its own: a null or wild pointer, or an index out of range";
+
 /// The program is told that it cannot have what it asks for.
 const fn refused(kind: &'static str, message: &'static str, line: u32) -> Expected {
     Expected {
@@ -78,4 +98,26 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     ),
     python("what it leaves running ends with it", refused("OSError", "[Errno 58] wasi does not support processes.", 2)),
     javascript("what it leaves running ends with it", refused("Error", NO_CHILDREN, 1)),
+    // Another compiler, another library, other words.
+    c("a compiler's error (c)", refused("CompileError", "use of undeclared identifier 'basket'", 3)),
+    c(
+        "a failed assertion (c)",
+        Expected {
+            ending: Ending::Signal("SIGABRT"),
+            stderr: Text::Is("Assertion failed: 1 == 2 (/box/main.c: main: 4)\n"),
+            error: Some(Error { kind: "AssertionFailed", message: "1 == 2", line: Some(4) }),
+            ..SILENT
+        },
+    ),
+    c("the limit on files", printed("51 True\n")),
+    c("the limit on processes", undeclared(NO_FORK, 6)),
+    c("the limit on processes counts threads", undeclared(NO_PAUSE, 4)),
+    c("a child's death is its parent's to tell", refused("CompileError", "'sys/wait.h' file not found", 3)),
+    c("what it leaves running ends with it", undeclared(NO_FORK, 4)),
+    c("SIGSEGV", crashes("SIGSEGV", WILD)),
+    c("SIGABRT", crashes("SIGABRT", ABORTED)),
+    c(
+        "SIGKILL by its own hand",
+        Expected { stderr: Text::Is("Program received termination signal: Killed\n"), ..crashes("SIGABRT", ABORTED) },
+    ),
 ];
