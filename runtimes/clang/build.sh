@@ -27,9 +27,10 @@ unpack_clang() {
   find "$usr/include" -maxdepth 1 \( -name 'arm_*' -o -name '__clang_*' -o -name 'riscv_*' -o -name 'altivec.h' -o -name 'hvx_*' -o -name 'hexagon*' \) -delete
 }
 
-# The source of what the compiler reads once, after this, for all programs.
+# The sources of what the compiler reads once, after this, for all programs.
 write_headers() {
   mkdir -p "$BELLJAR_OUT/tree/usr/pch"
+  echo '#include <iostream>' >"$BELLJAR_OUT/tree/usr/pch/iostream.hh"
   echo '#include <bits/stdc++.h>' >"$BELLJAR_OUT/tree/usr/pch/all.hh"
 }
 

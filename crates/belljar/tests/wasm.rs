@@ -4,6 +4,8 @@
 
 #![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a failed check is a failed test")]
 
+#[path = "wasm/compiled.rs"]
+mod compiled;
 #[path = "wasm/databases.rs"]
 mod databases;
 #[path = "wasm/limits.rs"]
@@ -114,7 +116,7 @@ fn example_shows_every_runtime() {
         return;
     }
     let answer = answer(
-        WASM.command_line().command(["example", "python", "javascript", "typescript", "ruby", "lua", "sql"]),
+        WASM.command_line().command(["example", "python", "javascript", "typescript", "ruby", "lua", "sql", "c"]),
         b"",
     );
     assert_eq!((answer.code, &*answer.stderr), (Some(0), ""), "{answer:?}");
@@ -127,6 +129,7 @@ fn example_shows_every_runtime() {
         ("Ruby ", "tea   3.20 | cake  4.50 | total 7.7"),
         ("Lua ", "5 numbers add up to 14"),
         ("SQL (SQLite) ", "name  price | ----  ----- | tea   3.2"),
+        ("C ", "sum: 14, mean: 2.8"),
     ] {
         let row = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}in {text}"));
         assert!(row.contains(" wasm ") && row.contains(" ok ") && row.ends_with(output), "{row}");

@@ -28,7 +28,7 @@ use crate::wall::Wall;
 use cache::{Cache, Key};
 use workshop::Workshop;
 
-pub(crate) use tools::precompile;
+pub(crate) use tools::{Headers, precompile};
 pub(crate) use wants::Wants;
 
 /// What a program is called in its own arguments, as in the native engine.
@@ -251,6 +251,8 @@ fn explained(trap: &str) -> String {
         ),
         ("call stack exhausted", "its stack is full: a recursion without an end"),
         ("integer divide by zero", "it divided by zero"),
+        ("integer overflow", "it divided the smallest integer by -1"),
+        ("thrown Wasm exception", "it jumped to a place that is not there any more"),
         ("indirect call type mismatch", "it called a function through a pointer of another type"),
         ("uninitialized element", "it called a function through a null pointer"),
         ("undefined element", "it called a function through a wild pointer"),

@@ -181,6 +181,9 @@ impl Shared {
                 };
                 outcome.error = diagnose(&said).or(outcome.error);
             }
+            if !outcome.status.is_success() {
+                outcome.unsupported = outcome.unsupported.or_else(|| Wants::of(&plan).cannot().map(str::to_owned));
+            }
             return Ok(outcome);
         }
         let worker = self.pool.worker(plan.principal()).await?;

@@ -11,7 +11,7 @@ use wasmtime_wizer::{InstanceState, SnapshotVal, Wizer};
 
 use crate::COMPILER;
 use crate::artifact;
-use crate::compiled::precompile;
+use crate::compiled::{Headers, precompile};
 use crate::driver::{Start, driver_for};
 use crate::error::WasmError;
 use crate::execute::{self, Executor};
@@ -60,12 +60,17 @@ fn start(driver: &dyn crate::driver::Driver, store: &mut Store<Guest>, instance:
 /// What the runtime [`COMPILER`], compiled as `code` and with its files packed as `tree`, makes for its own use, to be packed with the other
 /// files: the headers of C++ as it has read them.
 pub fn prepare(code: &Path, tree: &Path) -> Result<Vec<(String, Vec<u8>)>, WasmError> {
-    const PLENTY: u64 = 2 << 30;
-    const HOUR_MICROS: u64 = 3_600_000_000;
-    const MADE: &str = "headers.pch";
     let open = |path: &Path| File::open(path).map_err(|source| WasmError::Io { path: path.to_owned(), source });
     let runtime = Runtime::load(COMPILER, open(code)?, Some(open(tree)?)).map_err(WasmError::Wasmtime)?;
     let executor = Executor::new(vec![runtime], Arc::new(Timekeeper::new()));
+    let names = Headers::PRECOMPILED.iter().filter_map(|headers| headers.name());
+    names.map(|name| Ok((format!("{name}.pch"), read_headers(&executor, name)?))).collect()
+}
+
+fn read_headers(executor: &Executor, name: &str) -> Result<Vec<u8>, WasmError> {
+    const PLENTY: u64 = 2 << 30;
+    const HOUR_MICROS: u64 = 3_600_000_000;
+    const MADE: &str = "headers.pch";
     let job = Job {
         id: RunId(0),
         work: Work::Run,
@@ -74,7 +79,7 @@ pub fn prepare(code: &Path, tree: &Path) -> Result<Vec<(String, Vec<u8>)>, WasmE
         file: "/box/main.cpp".to_owned(),
         code: Vec::new(),
         stdin: Vec::new(),
-        args: precompile(&format!("/box/{MADE}")),
+        args: precompile(name, &format!("/box/{MADE}")),
         env: Vec::new(),
         variables: Vec::new(),
         files: Vec::new(),
@@ -90,12 +95,11 @@ pub fn prepare(code: &Path, tree: &Path) -> Result<Vec<(String, Vec<u8>)>, WasmE
     let (ours, _theirs) = protocol::channel().map_err(WasmError::Sockets)?;
     let (finished, _remains) = executor.execute(&job, &Arc::new(ours));
     let made = finished.files.into_iter().find(|file| file.path == MADE).and_then(|file| file.contents);
-    let Some(headers) = made else {
+    made.ok_or_else(|| {
         let said: Vec<u8> = finished.output.into_iter().flat_map(|piece| piece.bytes).collect();
         let said = String::from_utf8_lossy(&said);
-        return Err(WasmError::Pack(format!("the headers of C++ were not compiled: {:?}: {said}", finished.end)));
-    };
-    Ok(vec![("usr/pch/all.pch".to_owned(), headers)])
+        WasmError::Pack(format!("the headers `{name}` were not compiled: {:?}: {said}", finished.end))
+    })
 }
 
 /// Packs a folder, and files beside it, into one file that guests can see as their files.

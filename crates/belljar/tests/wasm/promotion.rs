@@ -95,7 +95,7 @@ fn serves_both() -> bool {
 }
 
 #[track_caller]
-fn assert_promoted(ran: &Ran, reason: &str) {
+pub(crate) fn assert_promoted(ran: &Ran, reason: &str) {
     let promoted = &ran.result["promoted"];
     assert_eq!((ran.text("engine"), promoted["from"].as_str()), ("native", Some("wasm")), "{:#}", ran.result);
     let seen = promoted["reason"].as_str().expect("a reason");

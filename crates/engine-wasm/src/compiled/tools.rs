@@ -22,46 +22,66 @@ const START_CPP: &str = "/usr/lib/wasm32-wasip1/crt1-c++.o";
 const STANDARD_CPP: &str = "-std=gnu++23";
 const OPTIMIZED: &str = "-O2";
 
-/// All headers of C++, precompiled when the compiler is set up: the recipe has the source.
-const ALL_HEADERS: &str = "/usr/pch/all.hh";
-const PRECOMPILED: &str = "/usr/pch/all.pch";
-
-/// The compiler's arguments for precompiling all headers into a file.
-pub(crate) fn precompile(makes: &str) -> Vec<String> {
-    let mut line = compiler(COMPILE_CPP);
-    line.extend(strings(&[STANDARD_CPP, OPTIMIZED, "-emit-pch", "-fpch-instantiate-templates", "-fno-pch-timestamp"]));
-    line.extend(strings(&["-o", makes, "-x", "c++-header", ALL_HEADERS]));
-    line
-}
-
-/// Whether a program is read after all headers of C++, or has to read those that it includes.
+/// Headers of C++ that were read when the compiler was set up: the recipe has a source of each name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Headers {
-    Precompiled,
+pub(crate) enum Headers {
+    /// Every one of them.
+    All,
+    Iostream,
+    /// None: the program reads those that it includes.
     Own,
 }
 
 impl Headers {
-    /// The faster of those that a program can be compiled with. What it or its caller says before the first header could change what headers
-    /// mean.
+    pub(crate) const PRECOMPILED: [Self; 2] = [Self::All, Self::Iostream];
+
+    /// The fastest that a program means the same with. What it or its caller says before the first header could change what headers mean;
+    /// and where all of `std` is in scope, headers that it does not include could change what the program means.
     pub(super) fn for_program(plan: &Plan) -> Self {
         let harmless = |argument: &String| {
-            argument.starts_with("-W") || ["-w", "-g", "-lm", "-pthread", OPTIMIZED].contains(&&**argument)
+            argument.starts_with("-W")
+                || ["-w", "-g", "-lm", "-pthread", OPTIMIZED, STANDARD_CPP].contains(&&**argument)
         };
-        let is_cpp_header = |name: &&[u8]| !name.contains(&b'.') || *name == b"bits/stdc++.h";
-        let usable = is_cpp(plan)
-            && plan.compiler_args().iter().all(harmless)
-            && wants::first_headers(plan.code()).iter().any(is_cpp_header);
-        if usable { Self::Precompiled } else { Self::Own }
+        if !is_cpp(plan) || !plan.compiler_args().iter().all(harmless) {
+            return Self::Own;
+        }
+        let first = wants::first_headers(plan.code());
+        let includes = |name: &str| first.iter().any(|header| *header == name.as_bytes());
+        if includes("bits/stdc++.h")
+            || (first.iter().any(|name| !name.contains(&b'.')) && !wants::uses_namespaces(plan))
+        {
+            Self::All
+        } else if includes("iostream") {
+            Self::Iostream
+        } else {
+            Self::Own
+        }
+    }
+
+    /// What its files are called, without what they end in.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match self {
+            Self::All => Some("usr/pch/all"),
+            Self::Iostream => Some("usr/pch/iostream"),
+            Self::Own => None,
+        }
     }
 }
 
-/// What the linker makes, in the workspace.
-pub(super) const LINKED: &str = "program.wasm";
+/// The compiler's arguments for precompiling headers of this name into a file.
+pub(crate) fn precompile(name: &str, makes: &str) -> Vec<String> {
+    let mut line = compiler(COMPILE_CPP);
+    line.extend(strings(&[STANDARD_CPP, OPTIMIZED, "-emit-pch", "-fpch-instantiate-templates", "-fno-pch-timestamp"]));
+    line.extend(strings(&["-o", makes, "-x", "c++-header", &format!("/{name}.hh")]));
+    line
+}
 
-/// The name of what a source is compiled to, in the workspace.
+/// What the linker makes, in the workspace.
+pub(super) const LINKED: &str = ".belljar.wasm";
+
+/// The name of what a source is compiled to, in the workspace: one that no file of a caller's is likely to have.
 pub(super) fn object_of(index: usize) -> String {
-    format!("{index}.o")
+    format!(".belljar.{index}.o")
 }
 
 fn is_cpp(plan: &Plan) -> bool {
@@ -82,11 +102,14 @@ fn compiler(particular: &str) -> Vec<String> {
 pub(super) fn compile(plan: &Plan, source: &str, index: usize, headers: Headers) -> Vec<String> {
     let is_cpp = is_cpp(plan);
     let mut line = compiler(if is_cpp { COMPILE_CPP } else { "" });
+    if plan.compiler_args().iter().any(|argument| argument == "-fno-exceptions") {
+        line.retain(|argument| argument != "-fcxx-exceptions" && argument != "-fexceptions");
+    }
     line.extend(strings(&["-emit-obj", "-main-file-name", source.rsplit('/').next().unwrap_or(source)]));
     line.extend(strings(&[if is_cpp { STANDARD_CPP } else { "-std=gnu17" }, OPTIMIZED]));
-    line.extend(for_compiler(plan.compiler_args()));
-    if headers == Headers::Precompiled {
-        line.extend(strings(&["-include-pch", PRECOMPILED]));
+    line.extend(for_compiler(plan.compiler_args(), is_cpp));
+    if let Some(name) = headers.name() {
+        line.extend(["-include-pch".to_owned(), format!("/{name}.pch")]);
     }
     line.extend(["-o".to_owned(), format!("{}/{}", crate::WORKSPACE, object_of(index))]);
     line.extend(strings(&["-x", if is_cpp { "c++" } else { "c" }, source]));
@@ -108,7 +131,7 @@ pub(super) fn link(plan: &Plan, objects: usize) -> Vec<String> {
 }
 
 /// A caller's arguments as the compiler proper takes them: what is the driver's or the linker's is left out, or said otherwise.
-fn for_compiler(arguments: &[String]) -> impl Iterator<Item = String> {
+fn for_compiler(arguments: &[String], is_cpp: bool) -> impl Iterator<Item = String> {
     let mut rest = arguments.iter();
     std::iter::from_fn(move || {
         let argument = rest.next()?;
@@ -118,14 +141,13 @@ fn for_compiler(arguments: &[String]) -> impl Iterator<Item = String> {
                 &[]
             }
             // One of C's two libraries, which are one here; what only a debugger would read; no threads.
-            "-lm" | "-g" | "-pthread" => &[],
+            "-lm" | "-g" | "-pthread" | "-fno-exceptions" | "-fsigned-char" => &[],
             "-Og" | "-O" => &["-O1"],
+            "-ansi" if is_cpp => &["-std=c++98"],
             "-ansi" => &["-std=c89"],
-            "-fno-exceptions" => &["-fno-cxx-exceptions"],
             "-ffast-math" => {
                 &["-ffast-math", "-menable-no-infs", "-menable-no-nans", "-fapprox-func", "-funsafe-math-optimizations"]
             }
-            "-fsigned-char" => &[],
             "-funsigned-char" => &["-fno-signed-char"],
             "-fno-strict-aliasing" => &["-relaxed-aliasing"],
             other => return Some(vec![other.to_owned()]),

@@ -10,11 +10,13 @@ struct Lack {
     reason: &'static str,
 }
 
+const THREADS: &str = "it uses threads, which WebAssembly does not have";
+
 const LACKS: &[Lack] = &[
     Lack {
         calls: &["pthread_create", "thrd_create"],
         headers: &["thread", "future", "barrier", "latch", "semaphore", "stop_token", "omp.h", "semaphore.h"],
-        reason: "it uses threads, which WebAssembly does not have",
+        reason: THREADS,
     },
     Lack {
         calls: &[
@@ -103,17 +105,6 @@ const OTHERWISE: &[&str] = &[
 pub(crate) struct Wants {
     cannot: Option<&'static str>,
     otherwise: Option<&'static str>,
-    main: Main,
-}
-
-/// The function that a program begins with.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Main {
-    #[default]
-    Missing,
-    Usual,
-    /// One that returns nothing, or takes the environment.
-    Strange,
 }
 
 impl Wants {
@@ -137,10 +128,6 @@ impl Wants {
         self.cannot
     }
 
-    pub(super) fn main(self) -> Main {
-        self.main
-    }
-
     /// Why another engine is better.
     pub(crate) fn another(self) -> Option<&'static str> {
         self.cannot.or(self.otherwise)
@@ -152,19 +139,8 @@ impl Wants {
             let near = |step: isize| index.checked_add_signed(step).and_then(|index| words.get(index));
             let is = |word: Option<&Word<'_>>, text: &str| matches!(word, Some(Word::Name(name)) if *name == text.as_bytes());
             match word {
-                Word::Name(b"main") => {
-                    let commas = words.get(index..).unwrap_or_default().iter();
-                    let commas = commas
-                        .take_while(|word| **word != Word::Other(b')'))
-                        .filter(|word| **word == Word::Other(b','));
-                    let strange = near(1) == Some(&Word::Other(b'(')) && (is(near(-1), "void") || commas.count() > 1);
-                    if strange && self.main != Main::Strange {
-                        self.main = Main::Strange;
-                        self.cannot = self.cannot.or(Some("its `main` is of a type that WebAssembly cannot call"));
-                    }
-                    if self.main == Main::Missing {
-                        self.main = Main::Usual;
-                    }
+                Word::Name(b"thread" | b"jthread" | b"async") if near(-1) == Some(&Word::Other(b':')) => {
+                    self.cannot = self.cannot.or(Some(THREADS));
                 }
                 Word::Header(name) => {
                     let lack = LACKS.iter().find(|lack| lack.headers.iter().any(|header| header.as_bytes() == *name));
@@ -188,6 +164,15 @@ impl Wants {
             }
         }
     }
+}
+
+/// Whether a file of the program's has `using namespace`.
+pub(super) fn uses_namespaces(plan: &Plan) -> bool {
+    let uses = |text: &[u8]| {
+        let words: Vec<Word<'_>> = Words::new(text).collect();
+        words.windows(2).any(|pair| matches!(pair, [Word::Name(b"using"), Word::Name(b"namespace")]))
+    };
+    uses(plan.code()) || plan.files().iter().any(|file| uses(&file.contents))
 }
 
 /// The headers that a text includes before anything else: what comes before them could change what they mean.
@@ -216,6 +201,15 @@ pub(super) fn missing_in(said: &str) -> Option<String> {
             return Some(format!(
                 "`{symbol}` is called as another type of function than it is, which WebAssembly does not do"
             ));
+        }
+        // Headers include others, and which is the library's own affair.
+        if let Some((_, rest)) = line.split_once("error: reference to '")
+            && let Some((name, _)) = rest.split_once("' is ambiguous")
+        {
+            return Some(format!("the headers of WebAssembly's C++ have a `{name}` of their own"));
+        }
+        if line.contains("No space left on device") {
+            return Some("its static data is too large to be compiled for WebAssembly".to_owned());
         }
         if line.contains("-exceptions' to enable") || line.contains("with exceptions disabled") {
             return Some("C++ exceptions were turned off".to_owned());
@@ -289,7 +283,10 @@ impl<'a> Iterator for Words<'a> {
                 _ if byte.is_ascii_whitespace() => {
                     self.take(1);
                 }
-                b'/' if self.rest.starts_with(b"//") => self.skip_past(b"\n"),
+                b'/' if self.rest.starts_with(b"//") => {
+                    self.skip_past(b"\n");
+                    self.line_starts = true;
+                }
                 b'/' if self.rest.starts_with(b"/*") => {
                     self.take(2);
                     self.skip_past(b"*/");
@@ -303,7 +300,10 @@ impl<'a> Iterator for Words<'a> {
                 }
                 _ => {
                     self.line_starts = false;
-                    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+                    // In a number, a quote stands between digits.
+                    let quotes = byte.is_ascii_digit();
+                    let is_name =
+                        |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || (quotes && *byte == b'\'');
                     let length = self.rest.iter().take_while(|byte| is_name(byte)).count();
                     return Some(if length > 0 {
                         Word::Name(self.take(length))
@@ -336,6 +336,9 @@ mod tests {
             ("std::system (\"ls\")", "processes"),
             ("__asm__(\"nop\");", "processor"),
             ("alarm(1);", "signals"),
+            ("#include <iostream> // for cout\n#include <thread> // x", "threads"),
+            ("int x = 1'000; #include\n std::thread t;", "threads"),
+            ("#include <bits/stdc++.h>\nauto f = std::async(g);", "threads"),
         ] {
             let found = wants(text).cannot().unwrap_or_else(|| panic!("{text}"));
             assert!(found.contains(word), "{text}: {found}");
@@ -366,20 +369,6 @@ mod tests {
         ] {
             assert!(wants(text).another().is_some(), "{text}");
             assert!(wants(text).cannot().is_none(), "{text}");
-        }
-    }
-
-    #[test]
-    fn main_is_found() {
-        for (text, main) in [
-            ("int f(void) { return 1; } // main()", Main::Missing),
-            ("int main(void) { f(1, 2, 3); }", Main::Usual),
-            ("int main(int count, char **words) {}", Main::Usual),
-            ("auto main() -> int {}", Main::Usual),
-            ("void main() {}", Main::Strange),
-            ("int main(int c, char **v, char **e) {}", Main::Strange),
-        ] {
-            assert_eq!(wants(text).main(), main, "{text}");
         }
     }
 

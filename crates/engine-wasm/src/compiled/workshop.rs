@@ -5,10 +5,10 @@ use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{MemfdFlags, SealFlags};
-use sandbox::{Bytes, Capture, Captured, Evidence, LiveOutput, Plan, Step, Stream, diagnose};
+use sandbox::{Bytes, Capture, Captured, Evidence, LiveOutput, OutputFile, Plan, Step, Stream, diagnose};
 
 use super::tools::Headers;
-use super::wants::{self, Main, Wants};
+use super::wants::{self, Wants};
 use super::{OwnWorker, Program, Spent, Stopped, Unmade, tools};
 use crate::WORKSPACE;
 use crate::error::WasmError;
@@ -16,8 +16,8 @@ use crate::protocol::{Collecting, Dialect, End, Finished, Job, JobFile, JobLimit
 
 /// The least that a compiler gets. What it takes depends on the headers of a program more than on the program.
 const LEAST_MEMORY: u64 = 512 << 20;
-/// Room for what compiler and linker write.
-const DISK: u64 = 64 << 20;
+/// Room for what compiler and linker write: what is brought back of it.
+const DISK: u64 = OutputFile::MAX_CONTENTS;
 
 /// What is kept of what they say.
 const MOST_SAID: Bytes = Bytes::kib(64);
@@ -45,37 +45,42 @@ impl<'a> Workshop<'a> {
 
     pub(super) async fn make(mut self) -> Result<Program, Stopped> {
         let source = &self.plan.names().source;
-        let mut objects = vec![match Headers::for_program(self.plan) {
-            // Headers that it does not include are there too, and have names that it may have for itself. So what does not compile gets
-            // another chance, and the compiler's last word is about the program as it stands.
-            Headers::Precompiled => match self.compile(source, 0, Headers::Precompiled).await {
-                Err(Stopped::Unmade(unmade)) if unmade.end == End::Exited(1) => {
-                    self.compile(source, 0, Headers::Own).await?
-                }
-                compiled => compiled?,
-            },
-            Headers::Own => self.compile(source, 0, Headers::Own).await?,
-        }];
+        let headers = Headers::for_program(self.plan);
+        let first = match self.compile(source, 0, headers).await {
+            // More headers than it includes have names that it may have for itself. So what does not compile gets another chance, and the
+            // compiler's last word is about the program as it stands.
+            Err(Stopped::Unmade(unmade)) if headers != Headers::Own && unmade.end == End::Exited(1) => {
+                self.compile(source, 0, Headers::Own).await?
+            }
+            compiled => compiled?,
+        };
+        let mut objects = vec![first];
         for file in self.plan.more_sources() {
             objects.push(self.compile(file.path.as_str(), objects.len(), Headers::Own).await?);
         }
-        // The linker would not mind: the library has a `main` that traps.
-        match Wants::of(self.plan).main() {
-            Main::Usual => {}
-            Main::Missing => {
-                self.said.output(Stream::Stderr, b"wasm-ld: error: undefined symbol: main\n");
-                return Err(self.stopped(End::Exited(1)));
-            }
-            Main::Strange => {
-                self.said.output(Stream::Stderr, b"wasm-ld: error: function signature mismatch: main\n");
-                return Err(self.stopped(End::Exited(1)));
-            }
-        }
+        self.check_main(&objects)?;
         let linked = self.run(tools::link(self.plan, objects.len()), objects, tools::LINKED).await?;
         let code = self.translate(linked).await?;
         let size = code.len() as u64;
         let module = sealed(&code).map_err(WasmError::Sockets)?;
         Ok(Program { module, size, diagnostics: self.said.0.finish().text })
+    }
+
+    /// The linker would not mind: the library has a `main` that traps.
+    fn check_main(&mut self, objects: &[JobFile]) -> Result<(), Stopped> {
+        let has =
+            |name: &[u8]| objects.iter().any(|object| object.contents.windows(name.len()).any(|part| part == name));
+        if has(b"__main_void") || has(b"__main_argc_argv") {
+            return Ok(());
+        }
+        // The compiler leaves its own name to a `main` that returns nothing, or takes the environment.
+        let said: &[u8] = if has(b"\x04main") {
+            b"wasm-ld: error: function signature mismatch: main\n"
+        } else {
+            b"wasm-ld: error: undefined symbol: main\n"
+        };
+        self.said.output(Stream::Stderr, said);
+        Err(self.stopped(End::Exited(1)))
     }
 
     async fn compile(&mut self, source: &str, index: usize, headers: Headers) -> Result<JobFile, Stopped> {
@@ -110,7 +115,10 @@ impl<'a> Workshop<'a> {
             return Err(self.stopped(finished.end));
         }
         let made = finished.files.iter_mut().find(|file| file.path == makes).and_then(|file| file.contents.take());
-        made.ok_or_else(|| self.stopped(End::Exited(1)))
+        made.ok_or_else(|| {
+            self.said.output(Stream::Stderr, b"error: what was made is too large: No space left on device\n");
+            self.stopped(End::Exited(1))
+        })
     }
 
     /// Makes machine code of a module.
@@ -138,20 +146,35 @@ impl<'a> Workshop<'a> {
         let error = |message: &str| {
             Some(ReportedError { kind: "CompileError".to_owned(), message: message.to_owned(), line: None })
         };
-        let too_large = matches!(&end, End::Trapped { message, .. } if message.contains(TOO_LARGE));
-        let (end, reported) = match end {
-            End::Trapped { message, .. } => (End::Exited(1), error(&format!("the compiler gave up: {message}"))),
-            End::TimedOut => (End::TimedOut, error("the compiler was not done when the time was over")),
-            End::OverCpu => (End::OverCpu, error("the compiler was not done when the CPU time was used up")),
-            End::OverMemory => (End::OverMemory, error("the compiler needs more memory than the limit")),
-            end @ (End::Exited(_) | End::Cancelled) => (end, None),
+        let (end, reported, unsupported) = match end {
+            End::Trapped { message, .. } if message.contains(TOO_LARGE) => (
+                End::Exited(1),
+                error("the program is too large"),
+                Some("it is too large to be compiled for WebAssembly"),
+            ),
+            _ if said.text.contains("LLVM ERROR: out of memory") => {
+                (End::OverMemory, error("the compiler needs more memory than the limit"), None)
+            }
+            // Its stack, nearly always.
+            End::Trapped { message, .. }
+                if message.contains("out of bounds") || message.contains("stack exhausted") =>
+            {
+                let message = "the program is nested too deeply for the compiler";
+                (End::Exited(1), error(message), Some("it is nested too deeply for the compiler in WebAssembly"))
+            }
+            End::Trapped { message, .. } => {
+                let message = format!("the compiler gave up: {message}");
+                (End::Exited(1), error(&message), Some("the compiler in WebAssembly gave up on it"))
+            }
+            End::TimedOut => (End::TimedOut, error("the compiler was not done when the time was over"), None),
+            End::OverCpu => (End::OverCpu, error("the compiler was not done when the CPU time was used up"), None),
+            End::OverMemory => (End::OverMemory, error("the compiler needs more memory than the limit"), None),
+            End::Exited(_) => (End::Exited(1), None, Wants::of(self.plan).cannot()),
+            End::Cancelled => (End::Cancelled, None, None),
         };
-        let unsupported = if too_large {
-            Some("the program is too large to be compiled for WebAssembly".to_owned())
-        } else {
-            wants::missing_in(&said.text).or_else(|| Wants::of(self.plan).cannot().map(str::to_owned))
-        };
-        let error = reported.or_else(|| self.diagnosed(&said));
+        let unsupported = unsupported.map(str::to_owned).or_else(|| wants::missing_in(&said.text));
+        let first_line = || error(said.text.lines().next().unwrap_or("the compiler says nothing"));
+        let error = reported.or_else(|| self.diagnosed(&said)).or_else(first_line);
         Stopped::Unmade(Box::new(Unmade { end, said: said.text, error, unsupported }))
     }
 

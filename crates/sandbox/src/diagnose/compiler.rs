@@ -79,9 +79,9 @@ pub(super) fn place_then_error<'t>(text: &'t str, source: Source<'_>) -> Option<
     None
 }
 
-/// A symbol that a linker missed, in words: GNU ld, lld and its WebAssembly form.
+/// A symbol that a linker missed, or found twice, in words: GNU ld, lld and its WebAssembly form.
 pub(super) fn missing_symbol(line: &str) -> Option<&str> {
-    ["undefined reference to ", "undefined symbol: "]
+    ["undefined reference to ", "undefined symbol: ", "duplicate symbol: ", "multiple definition of "]
         .iter()
         .find_map(|words| line.find(words).and_then(|at| line.get(at..)))
 }

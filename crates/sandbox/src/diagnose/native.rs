@@ -26,7 +26,8 @@ pub(super) fn c<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let last = last_line(text, |line| !is_blank(line))?.text;
     if let Some(exception) = last.strip_prefix("libc++abi: terminating due to uncaught exception of type ") {
         let (kind, what) = exception.split_once(": ").unwrap_or((exception, ""));
-        return Some(Finding::new(kind, what, None));
+        // The library's own name for its version of `std`.
+        return Some(Finding::new(kind.replace("std::__1::", "std::"), what, None));
     }
     if let Some(rest) = last.strip_prefix("libc++abi: terminating") {
         return Some(Finding::new("terminate", rest.trim_start(), None));
