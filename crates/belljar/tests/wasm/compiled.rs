@@ -224,7 +224,7 @@ fn what_webassembly_has_not_is_done_natively() {
             "c",
             "#include <stdio.h>\nint main(int c, char **v, char **e) { puts(e ? \"yes\" : \"no\"); }\n",
             "yes\n",
-            "its `main`",
+            "`main` is called as another type",
         ),
         (
             "cpp",
