@@ -20,11 +20,28 @@ pub(crate) trait Driver: Send + Sync + fmt::Debug {
         1 << 30
     }
 
+    /// Whether there is anything to start before there is a program.
+    fn start(&self) -> Start {
+        Start::Once
+    }
+
     /// Starts it, up to where a program could run. Done once, before the snapshot.
     fn initialize(&self, store: &mut Store<Guest>, instance: &Instance) -> Result<()>;
 
     /// Runs a program to its end; returns its exit code. An error is a trap, an exit by WASI, or the end of the run's time.
     fn run(&self, store: &mut Store<Guest>, instance: &Instance, job: &Job) -> Result<i32>;
+}
+
+/// Why another engine might do it, as Ruby's prelude words it for what Ruby itself notices.
+pub(crate) const TOO_DEEP: &str = "calls this deep need a larger stack than WebAssembly has";
+
+/// When a runtime is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Once, for all runs.
+    Once,
+    /// In every run: a command of WASI, which is nothing before its program.
+    EachTime,
 }
 
 /// The driver of a runtime.
@@ -33,6 +50,7 @@ pub(crate) fn driver_for(runtime: &str) -> Option<Box<dyn Driver>> {
         "python" | "numpy" | "lua" | "sql" => Some(Box::new(Reactor)),
         "javascript" => Some(Box::<crate::javascript::QuickJs>::default()),
         "ruby" => Some(Box::new(crate::ruby::Ruby)),
+        "php" => Some(Box::new(crate::php::Php)),
         _ => None,
     }
 }

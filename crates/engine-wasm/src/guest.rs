@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use belljar_wasi::{Context, FileOrigin, Host, Image, Interrupted, OutputStream, Quota};
+use sandbox::{Bytes, Capture};
 use wasmtime::{AsContextMut, Caller, Instance, Linker, Memory, ResourceLimiter, Result, Store};
 
 use crate::protocol::{self, Job, JobFile, JobLimits, MadeFile, Report};
@@ -119,17 +120,32 @@ fn no_instance() -> wasmtime::Error {
     wasmtime::Error::msg("a call without an instance")
 }
 
+/// Twice what is read of it: the end counts.
+const KEPT_STDERR: Bytes = Bytes::kib(256);
+
 /// Clocks, randomness and output of a run.
 #[derive(Debug)]
 pub(crate) struct World {
     run: Arc<Run>,
     /// Where its monotonic clock starts. Not the machine's own start, which is nobody's business.
     epoch: Instant,
+    /// What was written to standard error, for a driver that reads it.
+    stderr: Option<Capture>,
 }
 
 impl World {
     fn new(run: Arc<Run>) -> Self {
-        Self { run, epoch: Instant::now() }
+        Self { run, epoch: Instant::now(), stderr: None }
+    }
+
+    /// Keeps what is written to standard error from now on, of a flood its start and end.
+    pub(crate) fn keep_stderr(&mut self) {
+        self.stderr = Some(Capture::new(KEPT_STDERR));
+    }
+
+    /// What was kept.
+    pub(crate) fn take_stderr(&mut self) -> String {
+        self.stderr.take().map_or_else(String::new, |kept| kept.finish().text)
     }
 }
 
@@ -164,7 +180,12 @@ impl Host for World {
     fn output(&mut self, stream: OutputStream, bytes: &[u8]) {
         let stream = match stream {
             OutputStream::Stdout => protocol::OutputStream::Stdout,
-            OutputStream::Stderr => protocol::OutputStream::Stderr,
+            OutputStream::Stderr => {
+                if let Some(kept) = &mut self.stderr {
+                    kept.push(bytes);
+                }
+                protocol::OutputStream::Stderr
+            }
         };
         // A run that is interrupted here is called up again.
         self.run.write(stream, bytes).ok();

@@ -63,6 +63,15 @@ pub static CATALOGUE: &[Runtime] = &[
         scratch: Bytes::mib(256),
     },
     Runtime {
+        name: "php",
+        title: "PHP",
+        languages: &["php"],
+        upon: &["toolchain"],
+        takes: Duration::from_secs(50),
+        size: Bytes::mib(70),
+        scratch: Bytes::mib(256),
+    },
+    Runtime {
         name: "python",
         title: "Python (CPython)",
         languages: &["python"],
@@ -161,14 +170,14 @@ mod tests {
     #[test]
     fn words_name_runtimes_or_languages() {
         let selected = |words: &[&str]| select(words).map(|runtimes| names_of(&runtimes));
-        assert_eq!(selected(&[]), Ok(vec!["javascript", "lua", "sql", "ruby", "python", "numpy"]));
+        assert_eq!(selected(&[]), Ok(vec!["javascript", "lua", "sql", "ruby", "php", "python", "numpy"]));
         assert_eq!(selected(&["typescript"]), Ok(vec!["javascript"]));
         assert_eq!(selected(&["numpy", "javascript", "numpy"]), Ok(vec!["javascript", "numpy"]));
         assert_eq!(selected(&["python"]), Ok(vec!["python"]), "a runtime's own name is that runtime");
         let error = select(&["cobol"]).expect_err("unknown");
         assert_eq!(
             error.to_string(),
-            "there is no runtime for `cobol`; there is: `javascript`, `lua`, `sql`, `ruby`, `python`, `numpy`"
+            "there is no runtime for `cobol`; there is: `javascript`, `lua`, `sql`, `ruby`, `php`, `python`, `numpy`"
         );
     }
 
