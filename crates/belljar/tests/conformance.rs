@@ -88,6 +88,11 @@ macro_rules! languages {
                 }
 
                 #[test]
+                fn php() {
+                    languages::hold(&WASM, "php");
+                }
+
+                #[test]
                 fn lua() {
                     languages::hold(&WASM, "lua");
                 }
@@ -170,6 +175,7 @@ own_cases! {
     lua: Topic::Lua;
     sql: Topic::Sql;
     ruby: Topic::Ruby;
+    php: Topic::Php;
 }
 
 scenes! {

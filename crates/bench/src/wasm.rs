@@ -77,6 +77,7 @@ const PROGRAMS: &[Program] = &[
         stdout: "name  price\n----  -----\ntea   3.2  \ncake  4.5  \n",
         budget_ms: Some(0.5),
     },
+    Program { name: "PHP", language: "php", code: "<?php echo 1+1, PHP_EOL;", stdout: "2\n", budget_ms: Some(8.0) },
 ];
 
 const THROUGHPUT_BUDGET: f64 = 1000.0;

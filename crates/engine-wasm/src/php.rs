@@ -31,6 +31,9 @@ const OF_A_REQUEST: &[&str] = &[
 ];
 const HELD: &str = "BELLJAR_HELD";
 
+/// Its exit code after a fatal error.
+const FATAL: i32 = 255;
+
 /// The driver.
 #[derive(Debug)]
 pub(crate) struct Php;
@@ -60,8 +63,10 @@ impl Driver for Php {
         let stderr = store.data_mut().wasi()?.host_mut().take_stderr();
         let ended = match ended {
             Ok(()) => Ok(0),
-            Err(error) => match error.downcast_ref() {
-                Some(End::Exit(code)) => Ok(code.cast_signed()),
+            Err(error) => match (error.downcast_ref(), error.downcast_ref()) {
+                (Some(End::Exit(code)), _) => Ok(code.cast_signed()),
+                // Out of a fatal error it would jump to its own end, which WebAssembly cannot, and aborts.
+                (_, Some(Trap::UnreachableCodeReached)) if !store.data().was_refused_memory() => Ok(FATAL),
                 _ => Err(error),
             },
         };

@@ -54,6 +54,20 @@ const BEYOND: &[(&str, &str, &str, &str)] = &[
         "hello\n",
         "`fetch` is not in the WebAssembly JavaScript",
     ),
+    ("php", "<?php echo `echo hi`;", "hi\n", "`shell_exec` is not in the WebAssembly PHP"),
+    ("php", "<?php echo exec('echo hi'), PHP_EOL;", "hi\n", "`exec` is not in the WebAssembly PHP"),
+    (
+        "php",
+        "<?php echo 'start ';\n$child = proc_open(['echo', 'hi'], [], $pipes);\nproc_close($child);",
+        "start hi\n",
+        "`proc_open` is not in the WebAssembly PHP",
+    ),
+    (
+        "php",
+        "<?php $pid = pcntl_fork();\nif ($pid) { pcntl_wait($status); echo 'parent'; } else { echo 'child '; }",
+        "child parent",
+        "`pcntl_fork` is not in the WebAssembly PHP",
+    ),
     ("ruby", "puts 'start'\nputs Thread.new { 1 + 1 }.value", "start\n2\n", "WebAssembly cannot start threads"),
     ("ruby", "require 'timeout'\nputs Timeout.timeout(5) { 3 }", "3\n", "WebAssembly cannot start threads"),
     ("ruby", "puts `echo hi`", "hi\n", "WebAssembly cannot start processes"),
@@ -89,7 +103,7 @@ const BEYOND: &[(&str, &str, &str, &str)] = &[
 ];
 
 fn serves_both() -> bool {
-    ["python", "javascript", "ruby", "lua", "sql"]
+    ["python", "javascript", "ruby", "php", "lua", "sql"]
         .iter()
         .all(|language| WASM.serves(language) && NATIVE.serves(language))
 }
@@ -161,6 +175,10 @@ fn what_is_no_fault_of_webassembly_stays() {
             ("javascript", "throw new Error('http')"),
             ("javascript", "require('./missing.js')"),
             ("javascript", "process.exit(2)"),
+            ("php", "<?php intdiv(1, 0);"),
+            ("php", "<?php no_such_function();"),
+            ("php", "<?php echo 1 echo 2;"),
+            ("php", "<?php exit(2);"),
             ("ruby", "1 / 0"),
             ("ruby", "require_relative 'missing'"),
             ("ruby", "raise NotImplementedError"),
