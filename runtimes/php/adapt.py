@@ -3,7 +3,7 @@
 * Its name for itself becomes that of the command line. The name decides where errors are shown and what `php://stdin` is, and programs ask for it
   (`PHP_SAPI`).
 * It asserts that what it opens for reading is at its start, and ends at devices, which are nowhere. It goes on instead.
-* It was linked with a stack of 64 KiB and the program's data below it, which nested arrays overwrite. It gets one of 32 MiB, behind
+* It was linked with a stack of 64 KiB and the program's data below it, which nested arrays overwrite. It gets one of 64 MiB, behind
   what its memory was at the start; what the heap grows by comes after that.
 
 Everything is found by its exact bytes, and replaced by as many: the recipe pins the file that they are from.
@@ -11,7 +11,7 @@ Everything is found by its exact bytes, and replaced by as many: the recipe pins
 
 import sys
 
-STACK_PAGES = 512
+STACK_PAGES = 1024
 
 NAME = (b"\0cgi-fcgi\0", b"\0cli\0fcgi\0")
 # `if (position != 0) unreachable`, and what follows; the instruction becomes `nop`.

@@ -20,6 +20,14 @@ if (getenv('BELLJAR_HELD') !== false) {
     })();
 }
 
+function random_bytes(int $length): string
+{
+    if ($length < 1) {
+        throw new ValueError('random_bytes(): Argument #1 ($length) must be greater than 0');
+    }
+    return file_get_contents('/dev/urandom', length: $length);
+}
+
 function tempnam(string $directory, string $prefix): string|false
 {
     $directory = is_dir($directory) ? rtrim($directory, '/') : sys_get_temp_dir();

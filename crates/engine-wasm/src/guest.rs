@@ -48,7 +48,12 @@ impl Guest {
             wasi.add_input(workspace_name(path), text.to_vec()).map_err(|error| refused(path, error))?;
         }
         wasi.set_stdin(surroundings.stdin.to_vec());
-        let limiter = Limiter { most: surroundings.base_memory + limits.memory, peak: 0, refused: Refused::No };
+        let limiter = Limiter {
+            most: surroundings.base_memory + limits.memory,
+            peak: 0,
+            refused: Refused::No,
+            shortage: Shortage::Told,
+        };
         Ok(Self { wasi: Some(wasi), limiter, memory: None, run, report: Report::default() })
     }
 
@@ -81,6 +86,16 @@ impl Guest {
 
     pub(crate) fn limiter(&mut self) -> &mut dyn ResourceLimiter {
         &mut self.limiter
+    }
+
+    /// Whether its run has to end.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.run.interruption().is_some()
+    }
+
+    /// Ends it when it asks for more memory than it may have, where otherwise it is told.
+    pub(crate) fn end_without_memory(&mut self) {
+        self.limiter.shortage = Shortage::Ends;
     }
 
     pub(crate) fn was_refused_memory(&self) -> bool {
@@ -202,6 +217,14 @@ struct Limiter {
     most: u64,
     peak: u64,
     refused: Refused,
+    shortage: Shortage,
+}
+
+/// What comes of a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shortage {
+    Told,
+    Ends,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,6 +240,9 @@ impl ResourceLimiter for Limiter {
             self.peak = self.peak.max(desired as u64);
         } else {
             self.refused = Refused::Yes;
+            if self.shortage == Shortage::Ends {
+                return Err(wasmtime::Error::msg("out of memory"));
+            }
         }
         // Refused, the guest's allocator says so to the guest, which can go on.
         Ok(allowed)

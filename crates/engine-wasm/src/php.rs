@@ -59,6 +59,8 @@ impl Driver for Php {
         // It has no way to duplicate a descriptor, and closes the stream itself where it would close a copy.
         wasi.keep_streams_open();
         wasi.host_mut().keep_stderr();
+        // For want of memory it ends in any case, or never does.
+        store.data_mut().end_without_memory();
         let ended = instance.get_typed_func::<(), ()>(&mut *store, "_start")?.call(&mut *store, ());
         let stderr = store.data_mut().wasi()?.host_mut().take_stderr();
         let ended = match ended {
@@ -66,7 +68,7 @@ impl Driver for Php {
             Err(error) => match (error.downcast_ref(), error.downcast_ref()) {
                 (Some(End::Exit(code)), _) => Ok(code.cast_signed()),
                 // Out of a fatal error it would jump to its own end, which WebAssembly cannot, and aborts.
-                (_, Some(Trap::UnreachableCodeReached)) if !store.data().was_refused_memory() => Ok(FATAL),
+                (_, Some(Trap::UnreachableCodeReached)) if !store.data().is_interrupted() => Ok(FATAL),
                 _ => Err(error),
             },
         };
@@ -102,7 +104,7 @@ fn read_error(guest: &mut Guest, stderr: &str, file: &str) {
 /// Says what PHP could not.
 fn explain(guest: &mut Guest, error: &wasmtime::Error) {
     let message = match error.downcast_ref() {
-        Some(_) if guest.was_refused_memory() => "Out of memory",
+        _ if guest.was_refused_memory() => "Out of memory",
         Some(Trap::StackOverflow | Trap::MemoryOutOfBounds) => {
             guest.report.unsupported = Some(TOO_DEEP.to_owned());
             "Maximum call stack size reached"
