@@ -20,11 +20,6 @@ pub(crate) trait Driver: Send + Sync + fmt::Debug {
         1 << 30
     }
 
-    /// Whether there is anything to start before there is a program.
-    fn start(&self) -> Start {
-        Start::Once
-    }
-
     /// Starts it, up to where a program could run. Done once, before the snapshot.
     fn initialize(&self, store: &mut Store<Guest>, instance: &Instance) -> Result<()>;
 
@@ -32,25 +27,12 @@ pub(crate) trait Driver: Send + Sync + fmt::Debug {
     fn run(&self, store: &mut Store<Guest>, instance: &Instance, job: &Job) -> Result<i32>;
 }
 
-/// Why another engine might do it, as Ruby's prelude words it for what Ruby itself notices.
-pub(crate) const TOO_DEEP: &str = "calls this deep need a larger stack than WebAssembly has";
-
-/// When a runtime is started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Start {
-    /// Once, for all runs.
-    Once,
-    /// In every run: a command of WASI, which is nothing before its program.
-    EachTime,
-}
-
 /// The driver of a runtime.
 pub(crate) fn driver_for(runtime: &str) -> Option<Box<dyn Driver>> {
     match runtime {
-        "python" | "numpy" | "lua" | "sql" => Some(Box::new(Reactor)),
+        "python" | "numpy" | "php" | "lua" | "sql" => Some(Box::new(Reactor)),
         "javascript" => Some(Box::<crate::javascript::QuickJs>::default()),
         "ruby" => Some(Box::new(crate::ruby::Ruby)),
-        "php" => Some(Box::new(crate::php::Php)),
         _ => None,
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use belljar_wasi::{Context, FileOrigin, Host, Image, Interrupted, OutputStream, Quota};
-use sandbox::{Bytes, Capture};
 use wasmtime::{AsContextMut, Caller, Instance, Linker, Memory, ResourceLimiter, Result, Store};
 
 use crate::protocol::{self, Job, JobFile, JobLimits, MadeFile, Report};
@@ -48,12 +47,7 @@ impl Guest {
             wasi.add_input(workspace_name(path), text.to_vec()).map_err(|error| refused(path, error))?;
         }
         wasi.set_stdin(surroundings.stdin.to_vec());
-        let limiter = Limiter {
-            most: surroundings.base_memory + limits.memory,
-            peak: 0,
-            refused: Refused::No,
-            shortage: Shortage::Told,
-        };
+        let limiter = Limiter { most: surroundings.base_memory + limits.memory, peak: 0, refused: Refused::No };
         Ok(Self { wasi: Some(wasi), limiter, memory: None, run, report: Report::default() })
     }
 
@@ -86,16 +80,6 @@ impl Guest {
 
     pub(crate) fn limiter(&mut self) -> &mut dyn ResourceLimiter {
         &mut self.limiter
-    }
-
-    /// Whether its run has to end.
-    pub(crate) fn is_interrupted(&self) -> bool {
-        self.run.interruption().is_some()
-    }
-
-    /// Ends it when it asks for more memory than it may have, where otherwise it is told.
-    pub(crate) fn end_without_memory(&mut self) {
-        self.limiter.shortage = Shortage::Ends;
     }
 
     pub(crate) fn was_refused_memory(&self) -> bool {
@@ -135,32 +119,17 @@ fn no_instance() -> wasmtime::Error {
     wasmtime::Error::msg("a call without an instance")
 }
 
-/// Twice what is read of it: the end counts.
-const KEPT_STDERR: Bytes = Bytes::kib(256);
-
 /// Clocks, randomness and output of a run.
 #[derive(Debug)]
 pub(crate) struct World {
     run: Arc<Run>,
     /// Where its monotonic clock starts. Not the machine's own start, which is nobody's business.
     epoch: Instant,
-    /// What was written to standard error, for a driver that reads it.
-    stderr: Option<Capture>,
 }
 
 impl World {
     fn new(run: Arc<Run>) -> Self {
-        Self { run, epoch: Instant::now(), stderr: None }
-    }
-
-    /// Keeps what is written to standard error from now on, of a flood its start and end.
-    pub(crate) fn keep_stderr(&mut self) {
-        self.stderr = Some(Capture::new(KEPT_STDERR));
-    }
-
-    /// What was kept.
-    pub(crate) fn take_stderr(&mut self) -> String {
-        self.stderr.take().map_or_else(String::new, |kept| kept.finish().text)
+        Self { run, epoch: Instant::now() }
     }
 }
 
@@ -195,12 +164,7 @@ impl Host for World {
     fn output(&mut self, stream: OutputStream, bytes: &[u8]) {
         let stream = match stream {
             OutputStream::Stdout => protocol::OutputStream::Stdout,
-            OutputStream::Stderr => {
-                if let Some(kept) = &mut self.stderr {
-                    kept.push(bytes);
-                }
-                protocol::OutputStream::Stderr
-            }
+            OutputStream::Stderr => protocol::OutputStream::Stderr,
         };
         // A run that is interrupted here is called up again.
         self.run.write(stream, bytes).ok();
@@ -217,14 +181,6 @@ struct Limiter {
     most: u64,
     peak: u64,
     refused: Refused,
-    shortage: Shortage,
-}
-
-/// What comes of a refusal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shortage {
-    Told,
-    Ends,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -240,9 +196,6 @@ impl ResourceLimiter for Limiter {
             self.peak = self.peak.max(desired as u64);
         } else {
             self.refused = Refused::Yes;
-            if self.shortage == Shortage::Ends {
-                return Err(wasmtime::Error::msg("out of memory"));
-            }
         }
         // Refused, the guest's allocator says so to the guest, which can go on.
         Ok(allowed)

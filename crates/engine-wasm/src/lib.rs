@@ -16,7 +16,6 @@ mod javascript;
 mod jobs;
 mod machine;
 mod memory;
-mod php;
 mod pool;
 mod protocol;
 mod ruby;

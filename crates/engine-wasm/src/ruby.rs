@@ -6,7 +6,7 @@ use belljar_wasi::End;
 use serde::{Deserialize, Serialize};
 use wasmtime::{Instance, Linker, Result, Store, Trap, WasmParams, WasmResults};
 
-use crate::driver::{Driver, TOO_DEEP};
+use crate::driver::Driver;
 use crate::guest::Guest;
 use crate::protocol::{Job, ReportedError};
 
@@ -31,6 +31,9 @@ const INTERN: &str = "rb-intern: func(name: string) -> u32";
 const ERROR: &str = "rb-errinfo: func() -> handle<rb-abi-value>";
 const CLEAR_ERROR: &str = "rb-clear-errinfo: func() -> ()";
 const TEXT: &str = "rstring-ptr: func(value: handle<rb-abi-value>) -> string";
+
+/// As the prelude words it for what Ruby itself notices.
+const TOO_DEEP: &str = "calls this deep need a larger stack than WebAssembly has";
 
 /// The driver.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use wasmtime::{Global, Instance, Module, Store, Val};
 use wasmtime_wizer::{InstanceState, SnapshotVal, Wizer};
 
 use crate::artifact;
-use crate::driver::{Start, driver_for};
+use crate::driver::driver_for;
 use crate::error::WasmError;
 use crate::execute;
 use crate::guest::Guest;
@@ -20,9 +20,6 @@ use crate::runtime;
 /// WebAssembly, the same on every machine. What the runtime is given here is in every run, so it is given nothing.
 pub fn snapshot(name: &str, wasm: &[u8], tree: Option<Vec<u8>>) -> Result<Vec<u8>, WasmError> {
     let driver = driver_for(name).ok_or_else(|| WasmError::NoDriver(name.to_owned()))?;
-    if driver.start() == Start::EachTime {
-        return Ok(wasm.to_vec());
-    }
     let take = || -> wasmtime::Result<Vec<u8>> {
         let tree = tree.map(|bytes| Tree::open(Arc::new(bytes))).transpose()?;
         let image = runtime::image(tree)?;

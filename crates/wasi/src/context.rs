@@ -33,7 +33,6 @@ pub struct Context<H> {
     pub(crate) stdin: Stdin,
     pub(crate) arguments: Strings,
     pub(crate) environment: Strings,
-    pub(crate) streams: Streams,
     /// The files that the embedder put into the workspace, by path, and the inode that each was.
     inputs: BTreeMap<String, u64>,
 }
@@ -49,7 +48,6 @@ impl<H: Host> Context<H> {
             stdin: Stdin::default(),
             arguments: Strings::default(),
             environment: Strings::default(),
-            streams: Streams::Closable,
             inputs: BTreeMap::new(),
         }
     }
@@ -73,11 +71,6 @@ impl<H: Host> Context<H> {
     /// What the guest reads from standard input; after it, the end of the file.
     pub fn set_stdin(&mut self, contents: impl Into<Contents>) {
         self.stdin = Stdin { contents: contents.into(), position: 0 };
-    }
-
-    /// Descriptors 0, 1 and 2 stay open when the guest closes them.
-    pub fn keep_streams_open(&mut self) {
-        self.streams = Streams::Kept;
     }
 
     /// Puts a file into the workspace, by its plain path there, and makes the directories on the way. It counts against the quota, is
@@ -126,13 +119,6 @@ impl<H: Host> Context<H> {
     pub fn into_workspace(self) -> (H, Workspace) {
         (self.host, Workspace::collect(self.file_system, &self.inputs))
     }
-}
-
-/// What closing descriptors 0, 1 and 2 does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Streams {
-    Closable,
-    Kept,
 }
 
 /// Standard input.

@@ -30,7 +30,7 @@ foreach (['/etc/passwd', '/etc/shadow', '/proc/self/environ', '/proc/self/maps',
 foreach (['/etc', '/root', '/home', '/proc', '/sys', $directory] as $path) {
     attempt("list $path", fn() => scandir($path));
 }
-foreach (['/etc/passwd', $canary, "$directory/new", '/new', '/usr/new', '/usr/lib/php/prelude.php', '/usr/lib/php/php.ini'] as $path) {
+foreach (['/etc/passwd', $canary, "$directory/new", '/new', '/usr/new', '/lib/new', '/bin/new'] as $path) {
     attempt("write $path", fn() => file_put_contents($path, 'harmed', FILE_APPEND));
 }
 foreach (['/etc/passwd', "../../..$secret", $secret, '/proc/self/root'] as $number => $target) {

@@ -2,7 +2,6 @@
 
 use super::{Call, Stop};
 use crate::abi::{self, Dirent, FileStat, FileType, fdflags, fstflags};
-use crate::context::Streams;
 use crate::descriptors::{Origin, What};
 use crate::fs::{Device, SetTime};
 use crate::{Errno, Host, OutputStream};
@@ -34,9 +33,6 @@ impl<H: Host> Call<'_, H> {
     }
 
     pub(super) fn fd_close(&mut self, fd: u32) -> Result<(), Errno> {
-        if fd < 3 && self.context.streams == Streams::Kept {
-            return Ok(());
-        }
         let closed = self.context.descriptors.remove(fd)?;
         if let Some(node) = closed.node() {
             self.context.file_system.release(node);

@@ -40,8 +40,9 @@ small
 <?php endif; ?>
 bye
 ")], expected: printed("Hello\nn is 3.\nlarge\nbye\n") },
-    Case { name: "a program without an opening tag is text", given: NOTHING, programs: &[php("echo 1 + 1;
-")], expected: printed("echo 1 + 1;\n") },
+    Case { name: "a program without an opening tag is code", given: NOTHING, programs: &[php("echo 1 + 1, __LINE__,
+__LINE__, '<?xml ?>';
+")], expected: printed("212<?xml ?>") },
     Case { name: "the streams", given: NOTHING, programs: &[php(r#"<?php
 fwrite(STDOUT, "one\n");
 echo "two\n";
@@ -282,4 +283,90 @@ $first = [mt_rand(), mt_rand(1, 100)];
 mt_srand(42);
 var_dump($drawn >= 1 && $drawn <= 6, $first === [mt_rand(), mt_rand(1, 100)], password_verify('secret', password_hash('secret', PASSWORD_BCRYPT, ['cost' => 4])), strlen(uniqid()) === 13, ctype_alpha('abc'), filter_var('a@b.co', FILTER_VALIDATE_EMAIL), filter_var('12', FILTER_VALIDATE_INT, ['options' => ['max_range' => 10]]));
 mt_srand(1); echo mt_rand(), ' ', implode(',', (function () { mt_srand(3); $a = range(1, 5); shuffle($a); return $a; })()), "\n";"#)], expected: printed("0cc175b9c0f1b6a831c399e269772661 86f7e437faa5a7fce15d1ddcb9eaeaea377667b8 ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb 352441c2 891568578 same\naGVsbG8= hi 6162 a+b%26c%3Dd%2F%C3%A9 a%20b a=1&b%5B0%5D=1&b%5B1%5D=2 {\"scheme\":\"https\",\"host\":\"h.org\",\"port\":8,\"user\":\"u\",\"path\":\"\\/p\",\"query\":\"q=1\",\"fragment\":\"f\"}\n{\"x\":[\"1\",\"2\"],\"y\":\"z\"} {\"big\":258,\"small\":1} =C3=A9=3D uu 16\nbool(true)\nbool(true)\nbool(true)\nbool(true)\nbool(true)\nstring(6) \"a@b.co\"\nbool(false)\n895547922 4,3,5,1,2\n") },
+    Case { name: "integers have 64 bits", given: NOTHING, programs: &[php(r#"<?php
+var_dump(PHP_INT_SIZE, PHP_INT_MAX, PHP_INT_MIN, PHP_INT_MAX + 1, PHP_INT_MIN - 1, -PHP_INT_MAX - 1, 0x7FFFFFFFFFFFFFFF, 0x8000000000000000, 9223372036854775808);
+var_dump(3037000500 * 3037000500, 3037000499 * 3037000499, 2 ** 62, 2 ** 63, 2 ** 64, (-2) ** 63, 7 ** 22, intdiv(PHP_INT_MIN, 3), PHP_INT_MIN % -1, PHP_INT_MAX % 1000, -PHP_INT_MIN);
+var_dump(1 << 40, 1 << 63, -1 >> 60, PHP_INT_MAX >> 33, PHP_INT_MAX & 0xFFFFFFFF00000000, 4294967296 | 1, ~4294967295, 4294967296 ^ 4294967295, 1 << 64);
+$n = PHP_INT_MAX; $n++; $m = PHP_INT_MIN; $m--; $k = 4294967295; $k += 1; $l = 2147483647; $l++;
+var_dump($n, $m, $k, $l, 12345678901 <=> 12345678902, 4294967296 == 0, array_sum([PHP_INT_MAX, 0]), array_sum([PHP_INT_MAX, 1]), array_product([3000000000, 3]), max(4294967296, 1), abs(-9007199254740993));
+try { intdiv(PHP_INT_MIN, -1); } catch (ArithmeticError $e) { echo get_class($e), ': ', $e->getMessage(), "\n"; }
+try { 1 << -1; } catch (ArithmeticError $e) { echo $e->getMessage(), "\n"; }"#)], expected: printed("int(8)\nint(9223372036854775807)\nint(-9223372036854775808)\nfloat(9.223372036854776E+18)\nfloat(-9.223372036854776E+18)\nint(-9223372036854775808)\nint(9223372036854775807)\nfloat(9.223372036854776E+18)\nfloat(9.223372036854776E+18)\nfloat(9.22337203700025E+18)\nint(9223372030926249001)\nint(4611686018427387904)\nfloat(9.223372036854776E+18)\nfloat(1.8446744073709552E+19)\nint(-9223372036854775808)\nint(3909821048582988049)\nint(-3074457345618258602)\nint(0)\nint(807)\nfloat(9.223372036854776E+18)\nint(1099511627776)\nint(-9223372036854775808)\nint(-1)\nint(1073741823)\nint(9223372032559808512)\nint(4294967297)\nint(-4294967296)\nint(8589934591)\nint(0)\nfloat(9.223372036854776E+18)\nfloat(-9.223372036854776E+18)\nint(4294967296)\nint(2147483648)\nint(-1)\nbool(false)\nint(9223372036854775807)\nfloat(9.223372036854776E+18)\nint(9000000000)\nint(4294967296)\nint(9007199254740993)\nArithmeticError: Division of PHP_INT_MIN by -1 is not an integer\nBit shift by negative number\n") },
+    Case { name: "integers as text and back", given: NOTHING, programs: &[php(r#"<?php
+var_dump((int) '9223372036854775807', (int) '9223372036854775808', (int) '-9223372036854775809', '9223372036854775807' + 0, '9223372036854775808' + 0, (int) 1e18, (int) 4294967296.9, intval('0x1fffffffff', 16), intval('777777777777', 8), intval('42', 0), PHP_INT_MAX . '', (float) PHP_INT_MAX, is_int(9999999999), (string) -5000000000);
+printf("%d %u %x %o %b %05d %+d %e %s %c|%'010d|%-14d|\n", 9876543210, -1, 4886718345, 1 << 36, 1 << 33, 5000000000, 5000000000, 5000000000, 5000000000, 65, 7000000000, 7000000000);
+echo number_format(9876543210), ' ', number_format(-5000000000), ' ', dechex(PHP_INT_MAX), ' ', hexdec('1fffffffff'), ' ', bindec(str_repeat('1', 40)), ' ', octdec('777777777777'), ' ', decbin(PHP_INT_MIN), ' ', base_convert('zzzzzzzz', 36, 10), "\n";
+echo json_encode([PHP_INT_MAX, PHP_INT_MIN, 5000000000]), ' ', json_encode(json_decode('[9223372036854775807,9223372036854775808,-5000000000]')), ' ', var_export(json_decode('12345678901234567890', false, 512, JSON_BIGINT_AS_STRING), true), "\n";
+echo serialize([5000000000, PHP_INT_MIN]), ' ', json_encode(unserialize('a:1:{i:5000000000;i:-5000000000;}')), ' ', var_export(PHP_INT_MIN, true), ' ', json_encode(sscanf('5000000000 1fffffffff', '%d %x')), "\n";
+echo bin2hex(pack('q', -2)), bin2hex(pack('J', 1 << 40)), bin2hex(pack('P', PHP_INT_MAX)), ' ', json_encode(unpack('qa/Jb/Nc', pack('qJN', -5000000000, 5000000000, 4294967295))), "\n";
+$big = [5000000000 => 'a', '5000000001' => 'b', -5000000000 => 'c', '9223372036854775808' => 'd']; $big[] = 'e';
+echo json_encode($big), ' ', json_encode(array_keys($big)), ' ', $big[5000000000], isset($big['5000000001']) ? 'set' : '', "\n";
+ksort($big); echo json_encode(array_map('gettype', array_keys($big))), ' ', json_encode(range(5000000000, 5000000010, 5)), ' ', json_encode(array_flip([6000000000])), "\n";
+mt_srand(7); echo mt_rand(), ' ', mt_rand(0, 5000000000), ' ', mt_rand(PHP_INT_MIN, PHP_INT_MAX), ' ', mt_getrandmax(), ' ', rand(1, 10), ' ', implode(',', array_rand(range(0, 99), 3)), "\n";
+$engine = new Random\Randomizer(new Random\Engine\Xoshiro256StarStar(5)); echo $engine->getInt(0, PHP_INT_MAX), ' ', bin2hex($engine->getBytes(4)), ' ', (new Random\Randomizer(new Random\Engine\PcgOneseq128XslRr64(5)))->getInt(0, 6000000000), "\n";
+echo crc32('hello'), ' ', hash('xxh64', 'hello'), ' ', hash('xxh128', 'hello'), ' ', hash('murmur3f', 'hello'), ' ', hash('joaat', 'hello'), ' ', hash('fnv1a64', 'hello'), ' ', hash('sha3-256', ''), ' ', hash('whirlpool', 'a') === hash('whirlpool', 'a') ? 'w' : '', ' ', ip2long('255.255.255.255'), ' ', long2ip(4294967294), "\n";
+echo strtotime('2100-01-01 UTC'), ' ', date('Y-m-d', 4102444800), ' ', mktime(0, 0, 0, 1, 1, 2050), ' ', (new DateTime('@7258118400'))->format('Y'), ' ', date('Y', -5000000000), ' ', PHP_FLOAT_DIG, ' ', hrtime(true) > 0 ? 'ok' : '', ' ', microtime(true) > 1e9 ? 'ok' : '', "\n";"#)], expected: printed("int(9223372036854775807)\nint(9223372036854775807)\nint(-9223372036854775808)\nint(9223372036854775807)\nfloat(9.223372036854776E+18)\nint(1000000000000000000)\nint(4294967296)\nint(137438953471)\nint(68719476735)\nint(42)\nstring(19) \"9223372036854775807\"\nfloat(9.223372036854776E+18)\nbool(true)\nstring(11) \"-5000000000\"\n9876543210 18446744073709551615 123456789 1000000000000 1000000000000000000000000000000000 5000000000 +5000000000 5.000000e+9 5000000000 A|7000000000|7000000000    |\n9,876,543,210 -5,000,000,000 7fffffffffffffff 137438953471 1099511627775 68719476735 1000000000000000000000000000000000000000000000000000000000000000 2821109907455\n[9223372036854775807,-9223372036854775808,5000000000] [9223372036854775807,9.223372036854776e+18,-5000000000] '12345678901234567890'\na:2:{i:0;i:5000000000;i:1;i:-9223372036854775808;} {\"5000000000\":-5000000000} -9223372036854775807-1 [5000000000,137438953471]\nfeffffffffffffff0000010000000000ffffffffffffff7f {\"a\":-5000000000,\"b\":5000000000,\"c\":4294967295}\n{\"5000000000\":\"a\",\"5000000001\":\"b\",\"-5000000000\":\"c\",\"9223372036854775808\":\"d\",\"5000000002\":\"e\"} [5000000000,5000000001,-5000000000,\"9223372036854775808\",5000000002] aset\n[\"integer\",\"integer\",\"integer\",\"integer\",\"string\"] [5000000000,5000000005,5000000010] {\"6000000000\":0}\n163870807 364041824 -1136149265103967754 2147483647 8 79,87,88\n5320248114040590185 dc24264d 2097790374\n907060870 26c7827d889f6da3 b5e9c1ad071b3e7fc779cfaa5e523818 cbd8a7b341bd9b025b1e906a48ae1d19 c8fd181b a430d84680aabd0b a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a w 4294967295 255.255.255.254\n4102444800 2100-01-01 2524608000 2200 1811 15 ok ok\n") },
+    Case { name: "readonly classes, enums with interfaces, closures", given: NOTHING, programs: &[php(r#"<?php
+declare(strict_types=1);
+readonly class Point { public function __construct(public int $x = 0, public ?Point $next = null) {} public function with(int $x): static { return new static($x, $this); } }
+interface HasLabel { public function label(): string; }
+enum Status: int implements HasLabel { case On = 1; case Off = 0; const DEFAULT = self::On; public function label(): string { return ucfirst(strtolower($this->name)); } public static function labels(): array { return array_map(fn(self $s) => $s->label(), self::cases()); } }
+$p = (new Point(1))->with(2);
+try { $p->x = 5; } catch (Error $e) { echo get_class($e), ': ', $e->getMessage(), "\n"; }
+echo $p->next?->x, ' ', $p->next?->next?->x ?? 'none', ' ', json_encode($p), ' ', Status::from(0)->label(), ' ', implode(',', Status::labels()), ' ', Status::tryFrom(9)?->name ?? 'null', ' ', Status::DEFAULT->name, ' ', json_encode(Status::cases()), "\n";
+try { Status::from(7); } catch (ValueError $e) { echo $e->getMessage(), "\n"; }
+try { strlen(5); } catch (TypeError $e) { echo $e->getMessage(), "\n"; }
+class Counter { private int $n = 0; public function step(): callable { return function (int $by = 1): int { return $this->n += $by; }; } }
+$step = (new Counter)->step(); $step(); echo $step(5), ' ', Closure::bind(fn() => $this->n, new Counter, Counter::class)(), ' ', (function () { return get_class($this); })->call(new Counter), "\n";
+$curry = fn($f) => fn($a) => fn($b) => $f($a, $b);
+$memo = function (int $n) use (&$memo): int { static $seen = []; return $seen[$n] ??= $n < 2 ? $n : $memo($n - 1) + $memo($n - 2); };
+echo $curry(max(...))(3)(9), ' ', $memo(80), ' ', implode(' ', array_map(strtoupper(...), ['a', 'b'])), ' ', (new ReflectionFunction($curry))->getNumberOfParameters(), "\n";
+$kind = fn(mixed $v): string => match (true) { is_int($v) && $v > 100 => 'large', is_int($v) => 'small', is_string($v), is_array($v) => gettype($v) . count((array) $v), default => 'other' };
+echo implode(' ', array_map($kind, [500, 5, 'x', [1, 2], null])), "\n";
+abstract class Model implements ArrayAccess, IteratorAggregate, Countable, JsonSerializable { protected array $data = []; public function offsetExists(mixed $o): bool { return isset($this->data[$o]); } public function offsetGet(mixed $o): mixed { return $this->data[$o] ?? null; } public function offsetSet(mixed $o, mixed $v): void { if ($o === null) { $this->data[] = $v; } else { $this->data[$o] = $v; } } public function offsetUnset(mixed $o): void { unset($this->data[$o]); } public function getIterator(): Iterator { yield from $this->data; } public function count(): int { return count($this->data); } public function jsonSerialize(): mixed { return $this->data; } }
+$m = new class extends Model { public function __clone() { $this->data['cloned'] = true; } };
+$m['a'] = 1; $m[] = 2; unset($m['zz']); $c = clone $m;
+foreach ($c as $k => $v) { echo $k, '=', var_export($v, true), ' '; }
+echo count($m), ' ', json_encode($c), ' ', isset($m['a']) ? 'set' : '', ' ', str_contains(get_class($m), 'Model@anonymous') ? 'anonymous' : get_class($m), "\n";
+#[Attribute] class Route { public function __construct(public string $path, public array $methods = ['GET']) {} }
+class Controller { #[Route('/home', methods: ['GET', 'POST'])] public function home(int|string $id, ?array $o = null, self ...$more): static|null { return null; } }
+$method = new ReflectionMethod('Controller', 'home');
+$route = $method->getAttributes()[0]->newInstance();
+echo $route->path, ' ', implode('|', $route->methods), ' ', $method->getReturnType(), ' ', implode(', ', array_map(fn($p) => $p->getType() . ' $' . $p->getName(), $method->getParameters())), "\n";"#)], expected: printed("Error: Cannot modify readonly property Point::$x\n1 none {\"x\":2,\"next\":{\"x\":1,\"next\":null}} Off On,Off null On [1,0]\n7 is not a valid backing value for enum Status\nstrlen(): Argument #1 ($string) must be of type string, int given\n6 0 Counter\n9 23416728348467685 A B 1\nlarge small string1 array2 other\na=1 0=2 cloned=true 2 {\"a\":1,\"0\":2,\"cloned\":true} set anonymous\n/home GET|POST ?static string|int $id, ?array $o, self $more\n") },
+    Case { name: "the library of data structures", given: NOTHING, programs: &[php(r#"<?php
+$list = new SplDoublyLinkedList; foreach ([1, 2, 3] as $i) { $list->push($i); } $list->unshift(0); $list->offsetUnset(1);
+$list->setIteratorMode(SplDoublyLinkedList::IT_MODE_LIFO); foreach ($list as $i) { echo $i; } echo ' ';
+$queue = new SplQueue; $queue->enqueue('a'); $queue->enqueue('b'); echo $queue->dequeue(), count($queue), ' ';
+$heap = new SplMinHeap; foreach ([5, 1, 3] as $i) { $heap->insert($i); } foreach ($heap as $i) { echo $i; } echo ' ';
+class ByLength extends SplHeap { protected function compare(mixed $a, mixed $b): int { return strlen($a) - strlen($b); } }
+$words = new ByLength; foreach (['aa', 'a', 'aaaa'] as $w) { $words->insert($w); } echo $words->top(), ' ';
+$queue = new SplPriorityQueue; $queue->setExtractFlags(SplPriorityQueue::EXTR_BOTH); foreach (['x' => 1, 'y' => 3, 'z' => 2] as $v => $p) { $queue->insert($v, $p); } echo json_encode($queue->extract()), "\n";
+$store = new SplObjectStorage; $one = new stdClass; $store[$one] = 'data'; $store[new stdClass] = 'other'; echo count($store), $store[$one], $store->contains($one) ? 'yes' : 'no', ' ';
+$map = new WeakMap; $key = new stdClass; $map[$key] = 5; echo count($map); unset($key); echo count($map), ' ';
+$fixed = new SplFixedArray(3); $fixed[1] = 'm'; try { $fixed[5] = 1; } catch (RuntimeException $e) { echo get_class($e), ' '; } echo json_encode($fixed->toArray()), "\n";
+$it = new CallbackFilterIterator(new ArrayIterator(range(1, 10)), fn($n) => $n % 3 == 0); echo implode(',', iterator_to_array($it, false)), ' ';
+$both = new MultipleIterator(MultipleIterator::MIT_KEYS_ASSOC); $both->attachIterator(new ArrayIterator([1, 2]), 'a'); $both->attachIterator(new ArrayIterator([3, 4]), 'b'); foreach ($both as $pair) { echo json_encode($pair); } echo ' ';
+$append = new AppendIterator; $append->append(new ArrayIterator([1])); $append->append(new ArrayIterator([2])); echo implode(',', iterator_to_array($append, false)), ' ';
+echo implode(',', iterator_to_array(new RecursiveIteratorIterator(new RecursiveArrayIterator([1, [2, [3, 4]], 5])), false)), ' ', implode(',', iterator_to_array(new RegexIterator(new ArrayIterator(['apple', 'bob', 'avocado']), '/^a/'))), "\n";
+function numbers(int $from) { while (true) { $cmd = yield $from => $from * $from; if ($cmd === 'stop') { return 'done'; } $from += $cmd ?? 1; } }
+$g = numbers(3); echo $g->key(), $g->current(), ' '; echo $g->send(10), ' '; $g->next(); echo $g->key(), ' '; $g->send('stop'); echo $g->valid() ? 'on' : 'off', $g->getReturn(), ' ';
+function guarded() { try { while (true) { try { yield 1; } catch (InvalidArgumentException $e) { yield 'caught ' . $e->getMessage(); } } } finally { echo '(closed)'; } }
+$g = guarded(); $g->current(); echo $g->throw(new InvalidArgumentException('bad')), ' '; unset($g); echo "\n";
+function chunked(iterable $it, int $n) { $part = []; foreach ($it as $x) { $part[] = $x; if (count($part) == $n) { yield $part; $part = []; } } if ($part) { yield $part; } }
+foreach (chunked((fn() => yield from range(1, 5))(), 2) as $part) { echo json_encode($part); }
+spl_autoload_register(function ($class) { echo "[load $class]"; eval("class $class { const V = 7; }"); }); echo Lazy::V, ' ', class_exists('Missing2', false) ? 'y' : 'n', ' ', iterator_count(new InfiniteIterator(new EmptyIterator)), ' ', implode(',', class_implements(new ArrayObject)), "\n";"#)], expected: printed("320 a1 135 aaaa {\"data\":\"y\",\"priority\":3}\n2datayes 10 RuntimeException [null,\"m\",null]\n3,6,9 {\"a\":1,\"b\":3}{\"a\":2,\"b\":4} 1,2 1,2,3,4,5 apple,avocado\n39 169 14 offdone caught bad (closed)\n[1,2][3,4][5][load Lazy]7 n 0 IteratorAggregate,Traversable,ArrayAccess,Serializable,Countable\n") },
+    Case { name: "exit from within", given: NOTHING, programs: &[php(r#"<?php
+class Late { function __destruct() { echo "destroyed\n"; } }
+$late = new Late;
+register_shutdown_function(fn() => print("shutdown\n"));
+function leave() { try { exit(300); } finally { echo "never\n"; } }
+ob_start();
+echo "buffered\n";
+array_map(fn($x) => leave(), [1]);"#)], expected: Expected { ending: Ending::Exit(44), stdout: Text::Is("buffered\nshutdown\ndestroyed\n"), ..SILENT } },
+    Case { name: "bailing out of the deep", given: NOTHING, programs: &[php(r#"<?php
+register_shutdown_function(function () { echo 'last: ', error_get_last()['message'], "\n"; });
+ob_start();
+echo "held\n";
+function deep($n) { if ($n > 0) { return array_map('deep', [$n - 1]); } trigger_error('far down', E_USER_ERROR); }
+deep(50);
+echo "never\n";"#)], expected: Expected { ending: Ending::Exit(255), stdout: Text::Is("held\nlast: far down\n"), stderr: Text::Is("Fatal error: far down in /box/main.php on line 5\n"), error: Some(Error { kind: "FatalError", message: "far down", line: Some(5) }), ..SILENT } },
 ];
