@@ -120,7 +120,6 @@ static sapi_module_struct command_line = {
     .read_cookies = read_no_cookies,
     .register_server_variables = register_variables,
     .log_message = log_message,
-    .ini_entries = SETTINGS,
     .php_ini_ignore = 1,
     .php_ini_ignore_cwd = 1,
     .phpinfo_as_text = 1,
@@ -180,6 +179,8 @@ __attribute__((export_name("belljar_initialize"))) void belljar_initialize(void)
     clearenv();
     zend_signal_startup();
     sapi_startup(&command_line);
+    // Not before: it clears them.
+    command_line.ini_entries = SETTINGS;
     if (command_line.startup(&command_line) == FAILURE || chdir("/box") != 0) {
         abort();
     }
