@@ -34,6 +34,9 @@ unpack_php() {
   edit Zend/zend_call_stack.c 's/(ZEND_API bool zend_call_stack_get\(zend_call_stack \*stack\)\n\{\n)/$1\textern char __stack_high, __stack_low;\n\tstack->base = &__stack_high;\n\tstack->max_size = &__stack_high - &__stack_low;\n\treturn true;\n/'
   edit ext/random/csprng.c 's/(\tsize_t )(read_bytes = 0;\n)/$1read_bytes = belljar_random(bytes, size);\n/'
   edit main/streams/plain_wrapper.c 's/\bclose\(data->fd\)/belljar_close(data->fd)/g'
+  # Two that take `long` for PHP's integers.
+  edit ext/date/lib/timelib.h 's/#if \(defined\(__x86_64__\)/#if (defined(__wasm__) || defined(__x86_64__)/'
+  edit ext/standard/versioning.c 's/\blong (l1\b)/zend_long $1/; s/\bstrtol\(/ZEND_STRTOL(/g'
   # A program that asks is told what it is natively.
   edit main/php.h 's/# define PHP_OS_FAMILY\s+"Unknown"/# define PHP_OS_FAMILY "Linux"/'
 }
