@@ -73,6 +73,7 @@ link_php() {
     "$BIN/wasm-cc" "${FLAGS[@]}" -I"$BELLJAR_RECIPES/reactor" -I. -Imain -IZend -ITSRM -Iext/date/lib -c "$source" -o "$name"
     objects+=("$name")
   done
+  # The guest's C stack. PHP's own limit is a quarter of it (reactor.c), so that it, and not the engine's stack, is what deep calls meet first.
   # shellcheck disable=SC2046  # a list of files
   "$BIN/wasm-cc" -O2 -s -mexec-model=reactor -z stack-size=8388608 -o "$BELLJAR_OUT/reactor.wasm" "${objects[@]}" main/internal_functions.lo \
     $(sed -nE 's/^PHP_GLOBAL_OBJS = //p' Makefile) -lwasi-emulated-signal -lwasi-emulated-process-clocks -lwasi-emulated-getpid -lwasi-emulated-mman

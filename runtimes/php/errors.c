@@ -60,11 +60,13 @@ void report_errors(const char *file)
     if (!last.seen) {
         return;
     }
-    static const char uncaught[] = "Uncaught ", next[] = "\n\nNext ";
+    static const char out_of_memory[] = "Out of memory", uncaught[] = "Uncaught ", next[] = "\n\nNext ";
     int line = own_line(file);
     char *message = last.words;
     char *kind = last.type & E_PARSE ? "ParseError" : "FatalError";
-    if (strncmp(message, uncaught, sizeof uncaught - 1) == 0) {
+    if (strncmp(message, out_of_memory, sizeof out_of_memory - 1) == 0) {
+        kind = "MemoryError";
+    } else if (strncmp(message, uncaught, sizeof uncaught - 1) == 0) {
         message += sizeof uncaught - 1;
         // What caused it comes first; the last `Next` is the one that nobody caught.
         for (char *at = strstr(message, next); at != NULL; at = strstr(message, next)) {

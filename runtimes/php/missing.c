@@ -87,6 +87,10 @@ void report_missing(const char *message)
         report_unsupported(message);
         return;
     }
+    if (strncmp(message, "Maximum call stack size of ", 27) == 0) {
+        report_unsupported("calls this deep need a larger stack than WebAssembly has");
+        return;
+    }
     if (between(message, "Call to undefined function ", "()", name, sizeof name)) {
         const char *plain = without_namespace(name);
         missing = starts(plain, FUNCTION_FAMILIES) || is_one_of(plain, FUNCTIONS) ? plain : NULL;

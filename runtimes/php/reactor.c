@@ -32,6 +32,7 @@ static const char SETTINGS[] =
     "short_open_tag=0\n"
     "variables_order=GPCS\n"
     "request_order=GP\n"
+    "zend.max_allowed_stack_size=2M\n"
     "zend.assertions=-1\n"
     "zend.exception_ignore_args=1\n"
     "zend.exception_string_param_max_len=0\n"
@@ -157,9 +158,6 @@ static void define_stream(const char *name, const char *place, const char *mode)
 
 static void execute(const char *code, size_t length)
 {
-    define_stream("STDIN", "php://stdin", "rb");
-    define_stream("STDOUT", "php://stdout", "wb");
-    define_stream("STDERR", "php://stderr", "wb");
     zend_file_handle file;
     zend_stream_init_filename(&file, job.file);
     file.primary_script = 1;
@@ -221,6 +219,10 @@ __attribute__((export_name("belljar_run"))) int belljar_run(const char *code, un
         return 255;
     }
     zend_try {
+        // In the program's own request: the first to open them gets the descriptors themselves, and closes them.
+        define_stream("STDIN", "php://stdin", "rb");
+        define_stream("STDOUT", "php://stdout", "wb");
+        define_stream("STDERR", "php://stderr", "wb");
         execute(code, length);
     } zend_end_try();
     int status = EG(exit_status);

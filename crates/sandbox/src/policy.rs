@@ -180,7 +180,9 @@ fn program(request: &Request) -> Result<(&'static Language, Vec<u8>), Refusal> {
 /// PHP prints what is outside its tags. A program without any is meant to be run all the same; the tag goes before it on its first line, so
 /// that lines keep their numbers.
 fn in_tags(language: &Language, mut code: Vec<u8>) -> Vec<u8> {
-    let tagged = || code.windows(3).any(|start| start == b"<?=") || code.windows(5).any(|tag| tag.eq_ignore_ascii_case(b"<?php"));
+    let tagged = || {
+        code.windows(3).any(|start| start == b"<?=") || code.windows(5).any(|tag| tag.eq_ignore_ascii_case(b"<?php"))
+    };
     if language.id == "php" && !tagged() {
         code.splice(..0, *b"<?php ");
     }
