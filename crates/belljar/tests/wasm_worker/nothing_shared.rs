@@ -212,8 +212,8 @@ async fn php_leaves_nothing() {
     let looks = format!("<?php\n{PHP_LOOKS}");
     let changes = format!("<?php\n{PHP_CHANGES}");
     let clean = server.printed("php", &looks).await;
-    let changed = server.printed("php", &format!("{changes}\n{PHP_LOOKS}")).await;
-    let pairs: Vec<(&str, &str)> = clean.lines().zip(changed.lines()).collect();
+    let after = server.printed("php", &format!("{changes}\n{PHP_LOOKS}")).await;
+    let pairs: Vec<(&str, &str)> = clean.lines().zip(after.lines()).collect();
     let seen = pairs.iter().filter(|(before, after)| before != after).count();
     assert_eq!(seen, 6, "{pairs:#?}");
     assert!(!clean.contains("leaked"), "{clean}");
