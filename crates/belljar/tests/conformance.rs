@@ -93,6 +93,11 @@ macro_rules! languages {
                 }
 
                 #[test]
+                fn php() {
+                    languages::hold(&WASM, "php");
+                }
+
+                #[test]
                 fn lua() {
                     languages::hold(&WASM, "lua");
                 }
@@ -185,6 +190,7 @@ own_cases! {
     lua: Topic::Lua;
     sql: Topic::Sql;
     ruby: Topic::Ruby;
+    php: Topic::Php;
 }
 
 scenes! {

@@ -10,6 +10,8 @@ mod compiled;
 mod databases;
 #[path = "wasm/limits.rs"]
 mod limits;
+#[path = "wasm/php.rs"]
+mod php;
 #[path = "wasm/programs.rs"]
 mod programs;
 #[path = "wasm/promotion.rs"]
@@ -116,7 +118,17 @@ fn example_shows_every_runtime() {
         return;
     }
     let answer = answer(
-        WASM.command_line().command(["example", "python", "javascript", "typescript", "ruby", "lua", "sql", "c"]),
+        WASM.command_line().command([
+            "example",
+            "python",
+            "javascript",
+            "typescript",
+            "ruby",
+            "php",
+            "lua",
+            "sql",
+            "c",
+        ]),
         b"",
     );
     assert_eq!((answer.code, &*answer.stderr), (Some(0), ""), "{answer:?}");
@@ -127,6 +139,7 @@ fn example_shows_every_runtime() {
         ("JavaScript ", "tea: 3.20 | cake: 4.50 | total: 7.70"),
         ("TypeScript ", "2 items: 7.70"),
         ("Ruby ", "tea   3.20 | cake  4.50 | total 7.7"),
+        ("PHP ", "tea  3.20 | cake 4.50 | total 7.70"),
         ("Lua ", "5 numbers add up to 14"),
         ("SQL (SQLite) ", "name  price | ----  ----- | tea   3.2"),
         ("C ", "sum: 14, mean: 2.8"),

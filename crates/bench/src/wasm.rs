@@ -80,6 +80,7 @@ const PROGRAMS: &[Program] = &[
         stdout: "name  price\n----  -----\ntea   3.2  \ncake  4.5  \n",
         budget_ms: Some(0.5),
     },
+    Program { name: "PHP", language: "php", code: "<?php echo 1+1, PHP_EOL;", stdout: "2\n", budget_ms: Some(8.0) },
 ];
 
 /// Programs that are compiled first. The budget is for a program that was not seen before.

@@ -47,7 +47,7 @@ pub(crate) const PROGRAM: &str = "program";
 /// The driver of a runtime.
 pub(crate) fn driver_for(runtime: &str) -> Option<Box<dyn Driver>> {
     match runtime {
-        "python" | "numpy" | "lua" | "sql" => Some(Box::new(Reactor)),
+        "python" | "numpy" | "php" | "lua" | "sql" => Some(Box::new(Reactor)),
         "javascript" => Some(Box::<crate::javascript::QuickJs>::default()),
         "ruby" => Some(Box::new(crate::ruby::Ruby)),
         "clang" | PROGRAM => Some(Box::new(crate::command::Command)),

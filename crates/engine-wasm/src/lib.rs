@@ -134,6 +134,7 @@ const SERVICES: &[Service] = &[
     Service { language: "javascript", richer: None, runtime: "javascript", dialect: Dialect::Plain },
     Service { language: "typescript", richer: None, runtime: "javascript", dialect: Dialect::TypeScript },
     Service { language: "ruby", richer: None, runtime: "ruby", dialect: Dialect::Plain },
+    Service { language: "php", richer: None, runtime: "php", dialect: Dialect::Plain },
     Service { language: "lua", richer: None, runtime: "lua", dialect: Dialect::Plain },
     Service { language: "sql", richer: None, runtime: "sql", dialect: Dialect::Plain },
     Service { language: "c", richer: None, runtime: COMPILER, dialect: Dialect::Plain },

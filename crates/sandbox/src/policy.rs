@@ -39,6 +39,7 @@ impl Policy {
     pub fn admit(&self, request: Request) -> Result<Plan, Refusal> {
         let limits = self.limits(&request.limits)?;
         let (language, code) = program(&request)?;
+        let code = in_tags(language, code);
         let names = language.names_for(&code);
         let files = files(request.files, &names, &limits)?;
         check_stdin(&request.stdin)?;
@@ -177,6 +178,18 @@ fn program(request: &Request) -> Result<(&'static Language, Vec<u8>), Refusal> {
         }
         Err(error) => Err(undetected(&error)),
     }
+}
+
+/// PHP prints what is outside its tags. A program without any is meant to be run all the same; the tag goes before it on its first line, so
+/// that lines keep their numbers.
+fn in_tags(language: &Language, mut code: Vec<u8>) -> Vec<u8> {
+    let tagged = || {
+        code.windows(3).any(|start| start == b"<?=") || code.windows(5).any(|tag| tag.eq_ignore_ascii_case(b"<?php"))
+    };
+    if language.id == "php" && !tagged() {
+        code.splice(..0, *b"<?php ");
+    }
+    code
 }
 
 fn unknown_language(name: &str) -> Refusal {
@@ -482,6 +495,20 @@ mod tests {
                 prop_assert!(limits.memory <= ceiling.memory && limits.memory >= floor.memory);
                 prop_assert!(limits.processes <= ceiling.processes && limits.processes >= floor.processes);
             }
+        }
+    }
+
+    #[test]
+    fn php_needs_no_tag() {
+        for (given, run) in [
+            ("echo 1;", "<?php echo 1;"),
+            ("echo '<?xml ?>';", "<?php echo '<?xml ?>';"),
+            ("<?PHP echo 1;", "<?PHP echo 1;"),
+            ("a <?= 1 ?> b", "a <?= 1 ?> b"),
+        ] {
+            let request = Request { language: Some("php".to_owned()), ..python(given) };
+            let plan = Policy::default().admit(request).expect("admitted");
+            assert_eq!(String::from_utf8_lossy(plan.code()), run);
         }
     }
 

@@ -72,6 +72,15 @@ pub static CATALOGUE: &[Runtime] = &[
         scratch: Bytes::mib(600),
     },
     Runtime {
+        name: "php",
+        title: "PHP",
+        languages: &["php"],
+        upon: &["toolchain", "reactor", "lua"],
+        takes: Duration::from_mins(4),
+        size: Bytes::mib(40),
+        scratch: Bytes::gib(1),
+    },
+    Runtime {
         name: "python",
         title: "Python (CPython)",
         languages: &["python"],
@@ -170,14 +179,14 @@ mod tests {
     #[test]
     fn words_name_runtimes_or_languages() {
         let selected = |words: &[&str]| select(words).map(|runtimes| names_of(&runtimes));
-        assert_eq!(selected(&[]), Ok(vec!["javascript", "lua", "sql", "ruby", "python", "numpy"]));
+        assert_eq!(selected(&[]), Ok(vec!["javascript", "lua", "sql", "ruby", "clang", "php", "python", "numpy"]));
         assert_eq!(selected(&["typescript"]), Ok(vec!["javascript"]));
         assert_eq!(selected(&["numpy", "javascript", "numpy"]), Ok(vec!["javascript", "numpy"]));
         assert_eq!(selected(&["python"]), Ok(vec!["python"]), "a runtime's own name is that runtime");
         let error = select(&["cobol"]).expect_err("unknown");
         assert_eq!(
             error.to_string(),
-            "there is no runtime for `cobol`; there is: `javascript`, `lua`, `sql`, `ruby`, `python`, `numpy`"
+            "there is no runtime for `cobol`; there is: `javascript`, `lua`, `sql`, `ruby`, `clang`, `php`, `python`, `numpy`"
         );
     }
 

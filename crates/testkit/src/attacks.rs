@@ -251,6 +251,7 @@ pub static ATTACKS: &[Attack] = &[
         python(include_str!("../attacks/wasm/files.py")), wasm::files),
     attack("wasm: files, in JavaScript", WasmGuests, &[Untried("wasm: files")], WASM_FILES_JS, wasm::files_of_javascript),
     attack("wasm: files and processes, in Ruby", WasmGuests, &[Untried("wasm: files")], WASM_FILES_RB, wasm::files_of_ruby),
+    attack("wasm: files and processes, in PHP", WasmGuests, &[Untried("wasm: files")], WASM_FILES_PHP, wasm::files_of_php),
     attack("wasm: files, in Lua", WasmGuests, &[Untried("wasm: files")], WASM_FILES_LUA, wasm::files_of_lua),
     attack("wasm: files, in SQL", WasmGuests, &[Untried("wasm: files")], WASM_FILES_SQL, wasm::files_of_sql),
     attack("wasm: sockets and processes", WasmGuests, &[Untried("wasm: network")],
@@ -278,6 +279,7 @@ const WASM_HELLO: Program = Program { language: "javascript", code: "console.log
 const WASM_FILES_RB: Program = Program { language: "ruby", code: include_str!("../attacks/wasm/files.rb") };
 const WASM_FILES_LUA: Program = Program { language: "lua", code: include_str!("../attacks/wasm/files.lua") };
 const WASM_FILES_SQL: Program = Program { language: "sql", code: include_str!("../attacks/wasm/files.sql") };
+const WASM_FILES_PHP: Program = Program { language: "php", code: include_str!("../attacks/wasm/files.php") };
 const WASM_FILES_JS: Program = Program { language: "javascript", code: include_str!("../attacks/wasm/files.js") };
 
 /// Entries of the threat list that have no attack here, and where they are dealt with.

@@ -30,7 +30,7 @@ pub struct Subject {
 }
 
 /// What the wasm engine serves, and what of [`case::LANGUAGES`] and of the scenes is tried in it.
-pub const WASM_LANGUAGES: &[&str] = &["python", "javascript", "typescript", "ruby", "lua", "sql", "c", "cpp"];
+pub const WASM_LANGUAGES: &[&str] = &["python", "javascript", "typescript", "ruby", "php", "lua", "sql", "c", "cpp"];
 
 /// The engines, and what the suite has to know of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

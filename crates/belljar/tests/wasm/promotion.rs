@@ -54,6 +54,28 @@ const BEYOND: &[(&str, &str, &str, &str)] = &[
         "hello\n",
         "`fetch` is not in the WebAssembly JavaScript",
     ),
+    ("php", "<?php echo `echo hi`;", "hi\n", "`shell_exec` is not in the WebAssembly PHP"),
+    ("php", "<?php echo exec('echo hi'), PHP_EOL;", "hi\n", "`exec` is not in the WebAssembly PHP"),
+    (
+        "php",
+        "<?php echo 'start ';\n$child = proc_open(['echo', 'hi'], [], $pipes);\nproc_close($child);",
+        "start hi\n",
+        "`proc_open` is not in the WebAssembly PHP",
+    ),
+    (
+        "php",
+        "<?php $pid = pcntl_fork();\nif ($pid) { pcntl_wait($status); echo 'parent'; } else { echo 'child '; }",
+        "child parent",
+        "`pcntl_fork` is not in the WebAssembly PHP",
+    ),
+    (
+        "php",
+        "<?php $fiber = new Fiber(function () { echo Fiber::suspend('one'), ' two'; });\necho $fiber->start(), ' ';\n$fiber->resume('and');",
+        "one and two",
+        "WebAssembly has no fibers",
+    ),
+    ("php", "<?php echo strlen(gzcompress('')), PHP_EOL;", "8\n", "`gzcompress` is not in the WebAssembly PHP"),
+    ("php", "<?php use App\\X;\necho iconv_strlen('é');", "1", "`iconv_strlen` is not in the WebAssembly PHP"),
     ("ruby", "puts 'start'\nputs Thread.new { 1 + 1 }.value", "start\n2\n", "WebAssembly cannot start threads"),
     ("ruby", "require 'timeout'\nputs Timeout.timeout(5) { 3 }", "3\n", "WebAssembly cannot start threads"),
     ("ruby", "puts `echo hi`", "hi\n", "WebAssembly cannot start processes"),
@@ -89,7 +111,7 @@ const BEYOND: &[(&str, &str, &str, &str)] = &[
 ];
 
 fn serves_both() -> bool {
-    ["python", "javascript", "ruby", "lua", "sql"]
+    ["python", "javascript", "ruby", "php", "lua", "sql"]
         .iter()
         .all(|language| WASM.serves(language) && NATIVE.serves(language))
 }
@@ -120,7 +142,7 @@ fn what_webassembly_cannot_do_is_done_natively_and_shown_once() {
 fn with_engine_wasm_the_error_stands_and_says_what_to_do() {
     if WASM.serves("python") {
         for (language, code, _, reason) in BEYOND {
-            let ran = Run::wasm(language, code).ran().exited(1);
+            let ran = Run::wasm(language, code).ran().exited(if *language == "php" { 255 } else { 1 });
             assert_eq!((ran.text("engine"), ran.result.get("promoted")), ("wasm", None), "{:#}", ran.result);
             let hint = ran.result["error"]["hint"].as_str().unwrap_or_default();
             assert!(hint.starts_with(reason) && hint.ends_with("; run it with engine `native`"), "{code}: {hint}");
@@ -161,6 +183,10 @@ fn what_is_no_fault_of_webassembly_stays() {
             ("javascript", "throw new Error('http')"),
             ("javascript", "require('./missing.js')"),
             ("javascript", "process.exit(2)"),
+            ("php", "<?php intdiv(1, 0);"),
+            ("php", "<?php no_such_function();"),
+            ("php", "<?php echo 1 echo 2;"),
+            ("php", "<?php exit(2);"),
             ("ruby", "1 / 0"),
             ("ruby", "require_relative 'missing'"),
             ("ruby", "raise NotImplementedError"),

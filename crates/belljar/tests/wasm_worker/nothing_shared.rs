@@ -180,6 +180,50 @@ async fn sql_leaves_nothing() {
     server.worker();
 }
 
+const PHP_LOOKS: &str = r#"
+echo 'global ', json_encode($leaked ?? null), "\n";
+echo 'names ', json_encode([defined('LEAKED'), function_exists('leaked'), class_exists('Leaked')]), "\n";
+echo 'environment ', json_encode([getenv('LEAKED'), getenv('HOME'), $_SERVER['HOME']]), "\n";
+echo 'files ', json_encode([scandir('/box'), scandir('/tmp')]), "\n";
+echo 'process ', json_encode([getcwd(), $argv, get_include_path(), ini_get('precision'), date_default_timezone_get()]), "\n";
+echo 'streams ', json_encode([stream_get_wrappers(), spl_autoload_functions(), ob_get_level()]), "\n";
+"#;
+const PHP_CHANGES: &str = r"
+$leaked = 1;
+define('LEAKED', 1);
+function leaked() {}
+class Leaked {}
+putenv('LEAKED=yes');
+putenv('HOME=/leaked');
+file_put_contents('/box/leaked', 'x');
+file_put_contents('/tmp/leaked', 'x');
+chdir('/tmp');
+$argv[] = 'leaked';
+set_include_path('/leaked');
+ini_set('precision', '3');
+date_default_timezone_set('Asia/Tokyo');
+stream_wrapper_register('leaked', 'Leaked');
+mt_srand(1);
+";
+
+#[tokio::test]
+async fn php_leaves_nothing() {
+    let Some(server) = Server::start(2) else { return };
+    let looks = format!("<?php\n{PHP_LOOKS}");
+    let changes = format!("<?php\n{PHP_CHANGES}");
+    let clean = server.printed("php", &looks).await;
+    let after = server.printed("php", &format!("{changes}\n{PHP_LOOKS}")).await;
+    let pairs: Vec<(&str, &str)> = clean.lines().zip(after.lines()).collect();
+    let seen = pairs.iter().filter(|(before, after)| before != after).count();
+    assert_eq!(seen, 6, "{pairs:#?}");
+    assert!(!clean.contains("leaked"), "{clean}");
+    for _ in 0..8 {
+        server.printed("php", &changes).await;
+        assert_eq!(server.printed("php", &looks).await, clean);
+    }
+    server.worker();
+}
+
 /// W4: every source of randomness, in ten runs of the same snapshot.
 #[tokio::test]
 async fn randomness_is_new_in_every_run() {
@@ -208,6 +252,15 @@ async fn randomness_is_new_in_every_run() {
         ("ruby", "require 'tempfile'\nputs Tempfile.create('x').path"),
         ("ruby", "require 'openssl'\nputs OpenSSL::Random.random_bytes(8).unpack1('H*')"),
         ("ruby", "puts Random.new_seed, Random.urandom(8).unpack1('H*')"),
+        ("php", "<?php echo mt_rand(), rand(), mt_rand();"),
+        ("php", "<?php echo random_int(0, 1 << 30), bin2hex(random_bytes(8));"),
+        ("php", "<?php echo uniqid('', true), lcg_value();"),
+        ("php", "<?php $a = range(1, 50); shuffle($a); echo implode($a), str_shuffle('abcdefghijklmnop');"),
+        ("php", "<?php echo tempnam('/tmp', 'x');"),
+        (
+            "php",
+            "<?php echo (new Random\\Randomizer)->getInt(0, 1 << 30), password_hash('x', PASSWORD_BCRYPT, ['cost' => 4]);",
+        ),
         ("lua", "print(math.random(0))"),
         ("lua", "math.randomseed() print(math.random(0))"),
         ("lua", "print(os.tmpname())"),

@@ -7,7 +7,7 @@ use setup::{Event, How, NotUsable};
 use crate::world::{RECIPE, World, names_in, outcomes};
 
 /// All that there is, in order.
-const ALL: [&str; 6] = ["javascript", "lua", "sql", "ruby", "python", "numpy"];
+const ALL: [&str; 8] = ["javascript", "lua", "sql", "ruby", "clang", "php", "python", "numpy"];
 
 #[test]
 fn everything_is_provisioned_in_order_and_found_the_next_time() {

@@ -67,6 +67,7 @@ fn copy(source: &Path, folder: &Path, uid: u32) {
         "runtimes/python",
         "runtimes/javascript",
         "runtimes/ruby",
+        "runtimes/php",
         "runtimes/lua",
         "runtimes/sql",
     ] {
@@ -111,6 +112,10 @@ pub(super) fn files_of_javascript(stage: &Stage, program: Program) {
 }
 
 pub(super) fn files_of_ruby(stage: &Stage, program: Program) {
+    all_blocked(stage, program, 50);
+}
+
+pub(super) fn files_of_php(stage: &Stage, program: Program) {
     all_blocked(stage, program, 50);
 }
 

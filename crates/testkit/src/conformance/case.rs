@@ -5,7 +5,7 @@ use super::command::{Answer, answer};
 use super::report::{Dropped, GuestError, OutputFile, Report};
 
 /// The languages that the table is written in.
-pub const LANGUAGES: &[&str] = &["python", "javascript", "bash", "c", "ruby", "lua", "sql"];
+pub const LANGUAGES: &[&str] = &["python", "javascript", "bash", "c", "ruby", "php", "lua", "sql"];
 
 /// The same promise in several languages.
 #[derive(Clone, Copy, Debug)]

@@ -5,6 +5,7 @@ mod endings;
 mod files;
 mod limits;
 mod lua;
+mod php;
 mod programs;
 mod ruby;
 mod sql;
@@ -31,6 +32,8 @@ pub enum Topic {
     Endings,
     /// Ruby and its library.
     Ruby,
+    /// PHP and its library.
+    Php,
     /// Lua and its library.
     Lua,
     /// SQL, and the commands of `SQLite`'s shell.
@@ -46,6 +49,7 @@ impl Topic {
             Self::Limits => limits::CASES,
             Self::Endings => endings::CASES,
             Self::Ruby => ruby::CASES,
+            Self::Php => php::CASES,
             Self::Lua => lua::CASES,
             Self::Sql => sql::CASES,
         }
@@ -98,6 +102,7 @@ mod tests {
             Topic::Limits,
             Topic::Endings,
             Topic::Ruby,
+            Topic::Php,
             Topic::Lua,
             Topic::Sql,
         ] {

@@ -233,7 +233,7 @@ pub(super) static SIGNALS: &[Signals] = &[
         (1, Has(&[" => ", " then"])),
         (1, Comment("#")),
     ]),
-    // Without the opening tag PHP prints the program instead of running it.
+    // What has no opening tag is PHP only when its language says so.
     language("php", &[(12, Quoted(&["<?php", "<?="]))]),
     language("perl", &[
         (6, Starts(&["use strict", "use warnings", "no strict"])),
