@@ -3,10 +3,6 @@
 
 LIBCXX=$BELLJAR_WORK/libcxx
 
-edit() {
-  perl -0pi -e "$2 or die qq(no match in $1\n)" "$1"
-}
-
 # compile_libcxx ROOT: puts headers and archives into ROOT/usr, where the clang package's headers of the C library are already.
 compile_libcxx() {
   local root=$1 library=$LIBCXX/lib

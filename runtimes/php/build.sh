@@ -41,11 +41,6 @@ unpack_php() {
   edit main/php.h 's/# define PHP_OS_FAMILY\s+"Unknown"/# define PHP_OS_FAMILY "Linux"/'
 }
 
-# edit FILE SUBSTITUTION: fails when there is nothing to substitute, because then the source is not the one we know.
-edit() {
-  perl -0pi -e "$2 or die qq(no match in $1\n)" "$1"
-}
-
 configure_php() {
   cd "$PHP"
   CC=$BIN/wasm-cc CXX=$BIN/wasm-c++ AR=$BIN/wasm-ar RANLIB=$BIN/wasm-ranlib CFLAGS="${FLAGS[*]}" PKG_CONFIG=false \

@@ -7,3 +7,8 @@ need_reactor_tools() {
     die "this machine has neither \`pip\` nor \`uv\`; on Debian and Ubuntu: apt-get install python3-pip"
   [ -n "${ZIG_WHEEL:-}" ] || die "this recipe is written for x86_64 and aarch64 machines, not for $(uname -m)"
 }
+
+# edit FILE SUBSTITUTION: fails when there is nothing to substitute, because then the source is not the one we know.
+edit() {
+  perl -0pi -e "$2 or die qq(no match in $1\n)" "$1"
+}

@@ -35,11 +35,6 @@ unpack_sql() {
   edit shell.c 's/(\n +\}else if\( rc \)\{\n)( +errCnt\+\+;\n)/$1          belljar_command_failed(p->inputNesting, p->lineno);\n$2/'
 }
 
-# edit FILE SUBSTITUTION: fails when there is nothing to substitute, because then the source is not the one we know.
-edit() {
-  perl -0pi -e "$2 or die qq(no match in $1\n)" "$1"
-}
-
 compile_sqlite() {
   "$BIN/wasm-cc" -O2 -g0 "${FEATURES[@]}" "${PLATFORM[@]}" -c "$SQL/sqlite3.c" -o "$SQL/sqlite3.o"
 }

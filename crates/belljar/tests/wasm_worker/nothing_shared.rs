@@ -148,6 +148,41 @@ const LUA_CHANGES: &str = "leaked = 1 print_too = print string.leaked = 1 string
     package.loaded.leaked = 1 package.path = 'leaked' io.open('/box/leaked', 'w'):close() io.open('/tmp/leaked', 'w'):close()\n\
     getmetatable('').__index = {rep = string.rep, leaked = 1} arg[1] = 'leaked'";
 
+/// Says what it finds, and leaves something of every kind.
+const C_LOOKS_AND_CHANGES: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static int counter;
+static char *held;
+int main(void) {
+    char place[64];
+    printf("static %d %d, heap %d\n", counter++, held != NULL, malloc(100) == held);
+    printf("files %d %d\n", access("/tmp/left", F_OK), access("/box/left", F_OK));
+    printf("environment %s, in %s\n", getenv("LEFT") ? getenv("LEFT") : "none", getcwd(place, sizeof place));
+    held = malloc(1 << 20);
+    for (int i = 0; i < 1 << 20; i++) held[i] = 7;
+    fclose(fopen("/tmp/left", "w")); fclose(fopen("/box/left", "w"));
+    setenv("LEFT", "yes", 1); chdir("/tmp");
+    return 0;
+}
+"#;
+
+/// Runs of a program that was compiled once are in one worker.
+#[tokio::test]
+async fn c_leaves_nothing() {
+    let Some(server) = Server::start(2) else { return };
+    let first = server.printed("c", C_LOOKS_AND_CHANGES).await;
+    assert_eq!(first, "static 0 0, heap 0\nfiles -1 -1\nenvironment none, in /box\n");
+    for _ in 0..8 {
+        assert_eq!(server.printed("c", C_LOOKS_AND_CHANGES).await, first);
+    }
+    // And at the same time, in several.
+    let run = || server.printed("c", C_LOOKS_AND_CHANGES);
+    let printed = tokio::join!(run(), run(), run());
+    assert_eq!(printed, (first.clone(), first.clone(), first));
+}
+
 #[tokio::test]
 async fn lua_leaves_nothing() {
     let Some(server) = Server::start(2) else { return };
