@@ -99,12 +99,11 @@ impl Finish for Finisher {
         let snapshot = fs::read(snapshot)?;
         // It may have been needed already, for its own files.
         let compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let code = match compiled.filter(|(of, _)| *of == snapshot) {
-            Some((_, code)) => code,
-            None => {
-                progress("compiling it for this machine");
-                engine_wasm::compile(runtime.name, &snapshot)?
-            }
+        let code = if let Some((_, code)) = compiled.filter(|(of, _)| *of == snapshot) {
+            code
+        } else {
+            progress("compiling it for this machine");
+            engine_wasm::compile(runtime.name, &snapshot)?
         };
         write_sparse(module, &code)?;
         Ok(())

@@ -98,8 +98,8 @@ struct Unmade {
 }
 
 impl Unmade {
-    fn link_error(message: String) -> Self {
-        let error = ReportedError { kind: "LinkError".to_owned(), message: message.clone(), line: None };
+    fn link_error(message: &str) -> Self {
+        let error = ReportedError { kind: "LinkError".to_owned(), message: message.to_owned(), line: None };
         Self { end: End::Exited(1), said: format!("{message}\n"), error: Some(error), unsupported: None }
     }
 
@@ -142,7 +142,7 @@ impl Compiled {
             Ok(worker) => worker,
             // It was made by the caller, so that it cannot be loaded is the caller's to know.
             Err(WasmError::WorkerFailed(reason)) => {
-                let unmade = Unmade::link_error(format!("the program cannot be loaded: {reason}"));
+                let unmade = Unmade::link_error(&format!("the program cannot be loaded: {reason}"));
                 live.output(Stream::Stderr, unmade.said.as_bytes());
                 return Ok(Ran { finished: spent.without_a_run(unmade), diagnostics: None });
             }

@@ -100,8 +100,8 @@ impl WasmEngine {
         // Last, since workers do not load it: to them the others are numbered without it.
         config.runtimes.sort_by_key(|runtime| runtime.name == COMPILER);
         let wall = Arc::clone(&config.wall);
-        let compiler = config.runtimes.iter().find(|runtime| runtime.name == COMPILER).cloned();
-        let compiled = compiler.map(|compiler| Arc::new(Compiled::new(Arc::clone(&wall), compiler)));
+        let tools = config.runtimes.iter().find(|runtime| runtime.name == COMPILER).cloned();
+        let compiled = tools.map(|tools| Arc::new(Compiled::new(Arc::clone(&wall), tools)));
         Self { shared: Arc::new(Shared { pool: Pool::new(config), compiled, wall }) }
     }
 

@@ -46,7 +46,7 @@ impl Headers {
             return Self::Own;
         }
         let first = wants::first_headers(plan.code());
-        let includes = |name: &str| first.iter().any(|header| *header == name.as_bytes());
+        let includes = |name: &str| first.contains(&name.as_bytes());
         if includes("bits/stdc++.h")
             || (first.iter().any(|name| !name.contains(&b'.')) && !wants::uses_namespaces(plan))
         {
@@ -107,7 +107,7 @@ pub(super) fn compile(plan: &Plan, source: &str, index: usize, headers: Headers)
     }
     line.extend(strings(&["-emit-obj", "-main-file-name", source.rsplit('/').next().unwrap_or(source)]));
     line.extend(strings(&[if is_cpp { STANDARD_CPP } else { "-std=gnu17" }, OPTIMIZED]));
-    line.extend(for_compiler(plan.compiler_args(), is_cpp));
+    line.extend(for_compiler(plan));
     if let Some(name) = headers.name() {
         line.extend(["-include-pch".to_owned(), format!("/{name}.pch")]);
     }
@@ -131,8 +131,9 @@ pub(super) fn link(plan: &Plan, objects: usize) -> Vec<String> {
 }
 
 /// A caller's arguments as the compiler proper takes them: what is the driver's or the linker's is left out, or said otherwise.
-fn for_compiler(arguments: &[String], is_cpp: bool) -> impl Iterator<Item = String> {
-    let mut rest = arguments.iter();
+fn for_compiler(plan: &Plan) -> impl Iterator<Item = String> {
+    let is_cpp = is_cpp(plan);
+    let mut rest = plan.compiler_args().iter();
     std::iter::from_fn(move || {
         let argument = rest.next()?;
         let translated: &[&str] = match argument.as_str() {
