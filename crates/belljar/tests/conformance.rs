@@ -187,10 +187,17 @@ macro_rules! own_cases {
 }
 
 own_cases! {
+    c: Topic::C;
+    cpp: Topic::Cpp;
     lua: Topic::Lua;
     sql: Topic::Sql;
     ruby: Topic::Ruby;
     php: Topic::Php;
+}
+
+#[test]
+fn new_cpp() {
+    cases::hold(&WASM, Topic::NewCpp, "cpp");
 }
 
 scenes! {

@@ -253,6 +253,7 @@ pub static ATTACKS: &[Attack] = &[
     attack("wasm: files and processes, in Ruby", WasmGuests, &[Untried("wasm: files")], WASM_FILES_RB, wasm::files_of_ruby),
     attack("wasm: files and processes, in PHP", WasmGuests, &[Untried("wasm: files")], WASM_FILES_PHP, wasm::files_of_php),
     attack("wasm: files, in Lua", WasmGuests, &[Untried("wasm: files")], WASM_FILES_LUA, wasm::files_of_lua),
+    attack("wasm: files, in C", WasmGuests, &[Untried("wasm: files")], WASM_FILES_C, wasm::files_of_c),
     attack("wasm: files, in SQL", WasmGuests, &[Untried("wasm: files")], WASM_FILES_SQL, wasm::files_of_sql),
     attack("wasm: sockets and processes", WasmGuests, &[Untried("wasm: network")],
         python(include_str!("../attacks/wasm/network.py")), wasm::network),
@@ -279,6 +280,7 @@ const WASM_HELLO: Program = Program { language: "javascript", code: "console.log
 const WASM_FILES_RB: Program = Program { language: "ruby", code: include_str!("../attacks/wasm/files.rb") };
 const WASM_FILES_LUA: Program = Program { language: "lua", code: include_str!("../attacks/wasm/files.lua") };
 const WASM_FILES_SQL: Program = Program { language: "sql", code: include_str!("../attacks/wasm/files.sql") };
+const WASM_FILES_C: Program = Program { language: "c", code: include_str!("../attacks/wasm/files.c") };
 const WASM_FILES_PHP: Program = Program { language: "php", code: include_str!("../attacks/wasm/files.php") };
 const WASM_FILES_JS: Program = Program { language: "javascript", code: include_str!("../attacks/wasm/files.js") };
 

@@ -259,3 +259,35 @@ fn arguments_that_reach_out_are_refused() {
         }
     }
 }
+
+/// What a compiler can be told to read; it ends at each of them.
+const READS: &[&str] = &[
+    "#include \"/etc/passwd\"\nint main(void) {}\n",
+    "#include </etc/passwd>\nint main(void) {}\n",
+    "#include \"../../../../../../etc/passwd\"\nint main(void) {}\n",
+    "#include </proc/self/environ>\nint main(void) {}\n",
+    "#include \"/proc/self/maps\"\nint main(void) {}\n",
+    "#include \"/dev/fd/0\"\nint main(void) {}\n",
+    "#include \"/proc/self/fd/0\"\nint main(void) {}\n",
+    "#include_next \"/etc/passwd\"\nint main(void) {}\n",
+    "#import \"/etc/passwd\"\nint main(void) {}\n",
+    "#define NAME \"/etc/passwd\"\n#include NAME\nint main(void) {}\n",
+    "const char text[] = {\n#embed \"/etc/passwd\"\n};\nint main(void) {}\n",
+    "const char text[] = {\n#embed \"../../etc/passwd\"\n};\nint main(void) {}\n",
+    "__asm__(\".incbin \\\"/etc/passwd\\\"\");\nint main(void) {}\n",
+    "__asm__(\".include \\\"/etc/passwd\\\"\");\nint main(void) {}\n",
+    "#pragma clang module load passwd\nint main(void) {}\n",
+    "#pragma GCC dependency \"/etc/passwd\"\n#error end\nint main(void) {}\n",
+];
+
+#[test]
+fn the_compiler_reads_nothing_of_the_host() {
+    if WASM.serves("c") {
+        for code in READS {
+            let ran = Run::wasm("c", code).ran().exited(1);
+            assert_eq!(ran.result["error"]["kind"].as_str(), Some("CompileError"), "{code}: {:#}", ran.result);
+            let said = format!("{:#}", ran.result);
+            assert!(!said.contains("root:") && !said.contains("PATH="), "{code}: {said}");
+        }
+    }
+}

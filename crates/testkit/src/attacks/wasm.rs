@@ -68,6 +68,7 @@ fn copy(source: &Path, folder: &Path, uid: u32) {
         "runtimes/javascript",
         "runtimes/ruby",
         "runtimes/php",
+        "runtimes/clang",
         "runtimes/lua",
         "runtimes/sql",
     ] {
@@ -120,6 +121,11 @@ pub(super) fn files_of_php(stage: &Stage, program: Program) {
 }
 
 pub(super) fn files_of_lua(stage: &Stage, program: Program) {
+    all_blocked(stage, program, 40);
+}
+
+/// The compiler has tries of its own in `wasm/compiled.rs`.
+pub(super) fn files_of_c(stage: &Stage, program: Program) {
     all_blocked(stage, program, 40);
 }
 

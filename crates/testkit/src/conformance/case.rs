@@ -5,7 +5,7 @@ use super::command::{Answer, answer};
 use super::report::{Dropped, GuestError, OutputFile, Report};
 
 /// The languages that the table is written in.
-pub const LANGUAGES: &[&str] = &["python", "javascript", "bash", "c", "ruby", "php", "lua", "sql"];
+pub const LANGUAGES: &[&str] = &["python", "javascript", "bash", "c", "cpp", "ruby", "php", "lua", "sql"];
 
 /// The same promise in several languages.
 #[derive(Clone, Copy, Debug)]
@@ -175,6 +175,11 @@ pub const fn sql(code: &'static str) -> Program {
 /// A program in C.
 pub const fn c(code: &'static str) -> Program {
     Program { language: "c", code: Code::Text(code) }
+}
+
+/// A program in C++.
+pub const fn cpp(code: &'static str) -> Program {
+    Program { language: "cpp", code: Code::Text(code) }
 }
 
 impl Program {

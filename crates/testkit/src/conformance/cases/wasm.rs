@@ -1,5 +1,7 @@
 //! Where WebAssembly cannot do what a case is about, and what it owes instead. Whatever is not here is the same in every engine.
 
+mod compiled;
+
 use crate::conformance::case::{Case, Ending, Error, Expected, Program, SILENT, Text, printed};
 
 /// A case, in one language, that is about something WebAssembly has not: processes, threads, signals, shared libraries.
@@ -26,26 +28,6 @@ const fn javascript(case: &'static str, expected: Expected) -> Exception {
     Exception { case, language: "javascript", expected }
 }
 
-const fn c(case: &'static str, expected: Expected) -> Exception {
-    Exception { case, language: "c", expected }
-}
-
-/// What ends a program of C, in our words for it.
-const fn crashes(signal: &'static str, message: &'static str) -> Expected {
-    Expected { ending: Ending::Signal(signal), error: Some(Error { kind: "Trap", message, line: None }), ..SILENT }
-}
-
-/// The compiler does not know what WebAssembly has not.
-const fn undeclared(message: &'static str, line: u32) -> Expected {
-    refused("CompileError", message, line)
-}
-
-const NO_FORK: &str = "call to undeclared function 'fork'; ISO C99 and later do not support implicit function declarations [-Wimplicit-function-declaration]";
-const NO_PAUSE: &str = "call to undeclared function 'pause'; ISO C99 and later do not support implicit function declarations [-Wimplicit-function-declaration]";
-const ABORTED: &str =
-    "it called abort, or did what has no meaning in its language, such as falling off the end of a function";
-const WILD: &str = "it used memory that is not its own: a null or wild pointer, or an index out of range";
-
 /// The program is told that it cannot have what it asks for.
 const fn refused(kind: &'static str, message: &'static str, line: u32) -> Expected {
     Expected {
@@ -59,7 +41,12 @@ const fn refused(kind: &'static str, message: &'static str, line: u32) -> Expect
 const NO_KILL: &str = "`process.kill` is not in the WebAssembly JavaScript";
 const NO_CHILDREN: &str = "`child_process.spawn` is not in the WebAssembly JavaScript";
 
-pub(super) const EXCEPTIONS: &[Exception] = &[
+/// All of them.
+pub(super) fn exceptions() -> impl Iterator<Item = &'static Exception> {
+    EXCEPTIONS.iter().chain(compiled::EXCEPTIONS)
+}
+
+const EXCEPTIONS: &[Exception] = &[
     // Errors have the names that they have everywhere, and the numbers that WASI gives them.
     python(
         "the disk limit (python)",
@@ -98,26 +85,4 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     ),
     python("what it leaves running ends with it", refused("OSError", "[Errno 58] wasi does not support processes.", 2)),
     javascript("what it leaves running ends with it", refused("Error", NO_CHILDREN, 1)),
-    // Another compiler, another library, other words.
-    c("a compiler's error (c)", refused("CompileError", "use of undeclared identifier 'basket'", 3)),
-    c(
-        "a failed assertion (c)",
-        Expected {
-            ending: Ending::Signal("SIGABRT"),
-            stderr: Text::Is("Assertion failed: 1 == 2 (/box/main.c: main: 4)\n"),
-            error: Some(Error { kind: "AssertionFailed", message: "1 == 2", line: Some(4) }),
-            ..SILENT
-        },
-    ),
-    c("the limit on files", printed("51 True\n")),
-    c("the limit on processes", undeclared(NO_FORK, 6)),
-    c("the limit on processes counts threads", undeclared(NO_PAUSE, 4)),
-    c("a child's death is its parent's to tell", refused("CompileError", "'sys/wait.h' file not found", 3)),
-    c("what it leaves running ends with it", undeclared(NO_FORK, 4)),
-    c("SIGSEGV", crashes("SIGSEGV", WILD)),
-    c("SIGABRT", crashes("SIGABRT", ABORTED)),
-    c(
-        "SIGKILL by its own hand",
-        Expected { stderr: Text::Is("Program received termination signal: Killed\n"), ..crashes("SIGABRT", ABORTED) },
-    ),
 ];
