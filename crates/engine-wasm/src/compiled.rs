@@ -103,6 +103,12 @@ impl Unmade {
         Self { end: End::Exited(1), said: format!("{message}\n"), error: Some(error), unsupported: None }
     }
 
+    fn lost() -> Self {
+        const SIGSEGV: i32 = 11;
+        let end = End::Trapped { signal: SIGSEGV, message: "out of bounds memory access".to_owned() };
+        Self { end, said: String::new(), error: None, unsupported: None }
+    }
+
     fn late() -> Self {
         Self { end: End::TimedOut, said: String::new(), error: None, unsupported: None }
     }
@@ -155,6 +161,8 @@ impl Compiled {
             Ok(finished) => spent.and(finished),
             // It does not answer at its deadline, and is ended for it: nobody else's run was in it.
             Err(WasmError::Unresponsive) => spent.without_a_run(Unmade::late()),
+            // Nothing else is in it, so it is what the program made it do.
+            Err(WasmError::WorkerLost) => spent.without_a_run(Unmade::lost()),
             Err(error) => return Err(error),
         };
         if let End::Trapped { message, .. } = &mut finished.end {

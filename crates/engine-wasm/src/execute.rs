@@ -88,7 +88,10 @@ impl Executor {
             Err(error) => return Err(error),
         };
         Guest::adopt(&mut store, &instance)?;
-        let result = halt::stoppable(&runtime.grounds, run, || runtime.driver.run(&mut store, &instance, job));
+        let memory = Guest::memory(&store)?.data_ptr(&store).addr();
+        let forbidden = memory..memory + runtime.memories.lowest_address() as usize;
+        let result =
+            halt::stoppable(&runtime.grounds, run, forbidden, || runtime.driver.run(&mut store, &instance, job));
         if run.interruption().is_some() {
             // It was sent to a trap, of which a driver may have thought what it thinks of traps.
             let report = &mut store.data_mut().report;
@@ -205,6 +208,7 @@ fn interrupted(run: &Run) -> End {
     match run.interruption() {
         Some(Interruption::Cancelled) => End::Cancelled,
         Some(Interruption::OverCpu) => End::OverCpu,
+        Some(Interruption::Fault) => End::Trapped { signal: SIGSEGV, message: Trap::MemoryOutOfBounds.to_string() },
         Some(Interruption::TimedOut) | None => End::TimedOut,
     }
 }

@@ -7,6 +7,9 @@
 //! not end) it changes nothing; the timekeeper sends another one at its next tick, until the run is over. Host calls of a run that has to end
 //! are errors from then on, so that one that calls the host all the time is not missed again and again.
 //!
+//! A guest's memory can have a page that nobody may touch. In guest code that is a trap. But filling and copying memory are functions of
+//! wasmtime's, in which a fault would be the end of the process: the guest gets that page, and the run has to end.
+//!
 //! Guest code can be left at any instruction: what it was in the middle of is in its own memory and globals, which go with the instance.
 
 #![expect(unsafe_code, reason = "a signal handler, and the registers that it is given")]
@@ -21,7 +24,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 use rustix::process::{Pid, getpid};
 use wasmtime::{Module, Result};
 
-use crate::run::Run;
+use crate::run::{Interruption, Run};
 use processor::{Register, TRAP_INSTRUCTION, program_counter};
 
 /// Nothing else in a worker sends it, and nobody outside can.
@@ -87,6 +90,14 @@ fn addresses(module: &Module) -> Result<Vec<Range<Register>>> {
 struct Current<'a> {
     grounds: &'a Grounds,
     run: &'a Run,
+    forbidden: Forbidden,
+}
+
+/// Addresses of the guest's memory that cannot be touched: whole pages at its start, or none.
+#[derive(Clone, Copy)]
+struct Forbidden {
+    start: usize,
+    end: usize,
 }
 
 thread_local! {
@@ -95,7 +106,7 @@ thread_local! {
 }
 
 /// Runs guest code that a signal to this thread can end, if the run has to.
-pub(crate) fn stoppable<T>(grounds: &Grounds, run: &Run, guest: impl FnOnce() -> T) -> T {
+pub(crate) fn stoppable<T>(grounds: &Grounds, run: &Run, forbidden: Range<usize>, guest: impl FnOnce() -> T) -> T {
     struct Reset;
     impl Drop for Reset {
         fn drop(&mut self) {
@@ -104,7 +115,7 @@ pub(crate) fn stoppable<T>(grounds: &Grounds, run: &Run, guest: impl FnOnce() ->
         }
     }
 
-    let current = Current { grounds, run };
+    let current = Current { grounds, run, forbidden: Forbidden { start: forbidden.start, end: forbidden.end } };
     // The handler runs on this thread: what it must see has to be written before, and that is all there is to order.
     compiler_fence(Ordering::SeqCst);
     CURRENT.set((&raw const current).cast());
@@ -119,15 +130,26 @@ pub(crate) fn signal(thread: Pid) {
     unsafe { libc::syscall(libc::SYS_tgkill, getpid().as_raw_nonzero(), thread.as_raw_nonzero(), SIGNAL) };
 }
 
+/// Catches faults of the host on behalf of guests. Before the first module is there: wasmtime takes a fault of guest code for itself, and
+/// passes others on to who was there before it.
+pub(crate) fn catch_faults() -> io::Result<()> {
+    install_handler(libc::SIGSEGV, fault)
+}
+
 fn install() -> io::Result<()> {
+    install_handler(SIGNAL, handle)
+}
+
+type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+fn install_handler(signal: libc::c_int, handler: Handler) -> io::Result<()> {
     // SAFETY: all zeros is an empty mask and no flags.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = handle;
     action.sa_sigaction = (handler as *const ()).addr();
     // On a stack of its own, since the guest's may be used up; and system calls of the host go on after it.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-    // SAFETY: `handle` does only what a handler may, and its type is what SA_SIGINFO asks for.
-    if unsafe { libc::sigaction(SIGNAL, &raw const action, ptr::null_mut()) } != 0 {
+    // SAFETY: our handlers do only what a handler may, and their type is what SA_SIGINFO asks for.
+    if unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) } != 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(())
@@ -136,13 +158,36 @@ fn install() -> io::Result<()> {
 /// The handler: no lock, no allocation, nothing that could be half done already.
 extern "C" fn handle(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: `stoppable` sets this on the same thread, and takes it back before what it points to goes.
-    let Some(&Current { grounds, run }) = (unsafe { CURRENT.get().as_ref() }) else { return };
+    let Some(&Current { grounds, run, .. }) = (unsafe { CURRENT.get().as_ref() }) else { return };
     // SAFETY: the kernel gives a handler with SA_SIGINFO the registers as a `ucontext_t`, which are the thread's when it returns.
     let counter = program_counter(unsafe { &mut *context.cast() });
     // In the host too, which looks at what this finds out.
     if run.must_end() && grounds.contain(*counter) {
         *counter = grounds.trap;
     }
+}
+
+/// The handler of faults that are not guest code's: no lock, no allocation.
+extern "C" fn fault(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel gives a handler with SA_SIGINFO what it knows of the signal,
+    let info = unsafe { &*info };
+    // SAFETY: which for this one has an address.
+    let address = unsafe { info.si_addr() }.addr();
+    // SAFETY: as in `handle`.
+    if let Some(&Current { run, forbidden, .. }) = unsafe { CURRENT.get().as_ref() }
+        && (forbidden.start..forbidden.end).contains(&address)
+    {
+        let start = ptr::with_exposed_provenance_mut(forbidden.start);
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the guest's own memory, whole pages, which was to be like the rest of it. Who is at it writes what the guest could have written.
+        if unsafe { libc::mprotect(start, forbidden.end - forbidden.start, protection) } == 0 {
+            run.mark(Interruption::Fault);
+            return;
+        }
+    }
+    // As if nobody had been here: it happens again, and ends the process.
+    // SAFETY: plain numbers.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -183,7 +228,6 @@ mod tests {
 
     use super::*;
     use crate::protocol::{JobLimits, RunId};
-    use crate::run::Interruption;
 
     /// `(module (func (export "spin") (loop br 0)) (func (export "ok")))`
     const SPIN: &[u8] = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x03\x02\0\0\x07\x0d\x02\x04spin\0\0\x02ok\0\x01\
@@ -196,7 +240,7 @@ mod tests {
         let mut store = Store::new(module.engine(), ());
         let instance = Instance::new(&mut store, module, &[])?;
         let function = instance.get_typed_func::<(), ()>(&mut store, function)?;
-        stoppable(grounds, run, || function.call(&mut store, ()))
+        stoppable(grounds, run, 0..0, || function.call(&mut store, ()))
     }
 
     #[test]

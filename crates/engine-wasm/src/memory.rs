@@ -194,9 +194,14 @@ impl Slot {
             self.accessible = address + length;
         }
         self.allow(minimum)?;
+        self.forbid_first_page(memories, minimum)
+    }
+
+    fn forbid_first_page(&mut self, memories: &Memories, minimum: usize) -> io::Result<()> {
         let lowest = memories.lowest_address() as usize;
         if lowest > 0 && minimum >= lowest {
-            // SAFETY: as above. Who has this memory as a slice, the host's calls, does not touch what is below the lowest address (see `Guest::new`).
+            // SAFETY: within this slot's own reservation. Who has this memory as a slice, the host's calls, does not touch what is below the
+            // lowest address (see `Guest::new`); wasmtime's own functions that fill and copy do, and `halt` knows of it.
             unsafe { rustix::mm::mprotect(self.base().cast(), lowest, MprotectFlags::empty()) }?;
         }
         Ok(())
@@ -251,7 +256,7 @@ impl Slot {
             }
             from = next;
         }
-        Ok(())
+        self.forbid_first_page(memories, minimum)
     }
 
     fn restore(&mut self, memories: &Memories, offset: usize, length: u64) {

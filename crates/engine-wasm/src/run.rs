@@ -46,6 +46,8 @@ pub(crate) enum Interruption {
     TimedOut = 1,
     Cancelled = 2,
     OverCpu = 3,
+    /// It made the host touch memory that is forbidden.
+    Fault = 4,
 }
 
 /// A host call that ends because its run does.
@@ -110,6 +112,7 @@ impl Run {
             1 => Some(Interruption::TimedOut),
             2 => Some(Interruption::Cancelled),
             3 => Some(Interruption::OverCpu),
+            4 => Some(Interruption::Fault),
             _ => None,
         }
     }
@@ -122,7 +125,8 @@ impl Run {
         self.wake.notify_all();
     }
 
-    fn mark(&self, why: Interruption) {
+    /// Ends it, unless it is being ended already. Takes no lock; what waits is not woken.
+    pub(crate) fn mark(&self, why: Interruption) {
         self.interruption.compare_exchange(0, why as u8, Ordering::Relaxed, Ordering::Relaxed).ok();
     }
 

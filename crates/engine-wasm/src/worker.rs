@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::execute::Executor;
+use crate::halt;
 use crate::jobs::Jobs;
 use crate::machine;
 use crate::memory::Memories;
@@ -68,6 +69,7 @@ impl Worker {
         if hello.build != protocol::build() {
             return Err(StartError::Build(hello.build));
         }
+        halt::catch_faults()?;
         let mut descriptors = descriptors.into_iter();
         let jobs = Arc::new(Jobs::new(descriptors.next().ok_or(StartError::Descriptors)?, hello.slots));
         let mut runtimes = Vec::new();

@@ -157,11 +157,25 @@ fn what_is_wrong_with_a_pointer_is_a_crash() {
             ),
             ("int main(int c, char **v) { return 5 / (c - 1); }", "SIGFPE"),
             ("int main(void) { ((void (*)(void))0)(); }", "SIGSEGV"),
+            ("#include <string.h>\nint main(int c, char **v) { memset(v[c], 1, 10); return 0; }", "SIGSEGV"),
+            (
+                "#include <string.h>\nint main(int c, char **v) { char a[10]; memcpy(a, v[c], 10); return a[c]; }",
+                "SIGSEGV",
+            ),
+            ("#include <string.h>\nint main(int c, char **v) { memset(v[c], 1, 10); for (;;); }", "SIGSEGV"),
+            (
+                "#include <string.h>\nint f(int n) { char a[4096]; memset(a, n, sizeof a); return f(n + 1) + a[n & 7]; }\nint main(void) { return f(0); }",
+                "SIGSEGV",
+            ),
         ] {
             let ran = Run::wasm("c", code).ran();
             assert_eq!((ran.text("status"), ran.text("signal")), ("crashed", signal), "{code}: {:#}", ran.result);
             assert_eq!(ran.result["error"]["kind"].as_str(), Some("Trap"), "{:#}", ran.result);
         }
+        // Unless it is for want of memory.
+        let code = "#include <stdlib.h>\n#include <string.h>\nint main(void) { for (;;) memset(malloc(1 << 24), 1, 1 << 24); }";
+        let ran = Run::wasm("c", code).ran();
+        assert_eq!((ran.text("status"), ran.text("limit")), ("limit_exceeded", "memory"), "{:#}", ran.result);
         // What the host is asked to read or write there is an error, as everywhere.
         let code = "#include <stdio.h>\n#include <string.h>\n#include <errno.h>\n#include <unistd.h>\n\
                     int main(void) { int n = write(1, (char *)8, 4); printf(\"%d %s\\n\", n, strerror(errno)); }\n";

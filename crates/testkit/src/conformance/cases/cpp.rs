@@ -460,9 +460,9 @@ pub(super) const CASES: &[Case] = &[
         programs: &[cpp("#include <iostream>\nusing namespace std;\n\
                          double midpoint(double a, double b) { return (a + b) / 2; }\n\
                          long long lcm(long long a, long long b) { return a / 1 * b; }\n\
-                         int lerp(int a, int b, double t) { return a + (b - a) * t; }\nint main() {\nint large = 100000;\n\
-                         cout << midpoint(1, 2) << ' ' << lcm(large, large) << ' ' << lerp(1.5, 2.5, 0.9) << endl;\n}\n")],
-        expected: printed("1.5 10000000000 1\n"),
+                         int main() {\nint large = 100000;\n\
+                         cout << midpoint(1, 2) << ' ' << lcm(large, large) << endl;\n}\n")],
+        expected: printed("1.5 10000000000\n"),
     },
     Case {
         name: "c++: what lives as long as the program",
