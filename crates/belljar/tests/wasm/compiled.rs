@@ -173,7 +173,7 @@ fn what_is_wrong_with_a_pointer_is_a_crash() {
             assert_eq!(ran.result["error"]["kind"].as_str(), Some("Trap"), "{:#}", ran.result);
         }
         // Unless it is for want of memory.
-        let code = "#include <stdlib.h>\n#include <string.h>\nint main(void) { for (;;) memset(malloc(1 << 24), 1, 1 << 24); }";
+        let code = "#include <stdlib.h>\n#include <string.h>\nint main(void) { for (;;) { char *volatile p = malloc(1 << 24); memset(p, 1, 1 << 24); } }";
         let ran = Run::wasm("c", code).ran();
         assert_eq!((ran.text("status"), ran.text("limit")), ("limit_exceeded", "memory"), "{:#}", ran.result);
         // What the host is asked to read or write there is an error, as everywhere.
