@@ -184,6 +184,8 @@ const SIGSEGV: i32 = 11;
 /// How a run ended, from what wasmtime and our own limits say.
 fn judge(result: Result<i32>, run: &Run, guest: &Guest) -> End {
     let end = match result {
+        // It may have come to its end before anybody could stop it.
+        Ok(_) if run.interruption() == Some(Interruption::Fault) => interrupted(run),
         // As the kernel does it.
         Ok(code) => End::Exited(code.to_le_bytes()[0]),
         Err(error) => match (error.downcast_ref::<belljar_wasi::End>(), error.downcast_ref::<Trap>()) {

@@ -157,6 +157,7 @@ fn what_is_wrong_with_a_pointer_is_a_crash() {
             ),
             ("int main(int c, char **v) { return 5 / (c - 1); }", "SIGFPE"),
             ("int main(void) { ((void (*)(void))0)(); }", "SIGSEGV"),
+            ("#include <string.h>\nint main(int c, char **v) { memset(v[c], 1, 100000); return 0; }", "SIGSEGV"),
             ("#include <string.h>\nint main(int c, char **v) { memset(v[c], 1, 10); return 0; }", "SIGSEGV"),
             (
                 "#include <string.h>\nint main(int c, char **v) { char a[10]; memcpy(a, v[c], 10); return a[c]; }",

@@ -122,6 +122,21 @@ pub struct Error {
 pub const NOTHING: Given =
     Given { stdin: Input::Nothing, args: &[], env: &[], files: &[], options: &[], configuration: "" };
 
+/// This on standard input.
+pub const fn reads(text: &'static str) -> Given {
+    Given { stdin: Input::Bytes(text.as_bytes()), ..NOTHING }
+}
+
+/// These files.
+pub const fn has(files: &'static [(&'static str, &'static str)]) -> Given {
+    Given { files, ..NOTHING }
+}
+
+/// These options of `belljar run`.
+pub const fn told(options: &'static [&'static str]) -> Given {
+    Given { options, ..NOTHING }
+}
+
 /// Exit code 0 and not a word.
 pub const SILENT: Expected = Expected {
     ending: Ending::Exit(0),

@@ -1,18 +1,8 @@
 //! Programs in C: what the language and its library owe, in WebAssembly as natively.
 
-use crate::conformance::case::{Case, Ending, Error, Expected, Given, Input, NOTHING, SILENT, Text, c, printed};
-
-const fn reads(text: &'static str) -> Given {
-    Given { stdin: Input::Bytes(text.as_bytes()), ..NOTHING }
-}
-
-const fn has(files: &'static [(&'static str, &'static str)]) -> Given {
-    Given { files, ..NOTHING }
-}
-
-const fn told(options: &'static [&'static str]) -> Given {
-    Given { options, ..NOTHING }
-}
+use crate::conformance::case::{
+    Case, Ending, Error, Expected, Given, NOTHING, SILENT, Text, c, has, printed, reads, told,
+};
 
 pub(super) const CASES: &[Case] = &[
     Case {

@@ -1,17 +1,9 @@
 //! Programs in Lua: what the language and its library owe, in WebAssembly as natively.
 
-use crate::conformance::case::{Case, Ending, Expected, Given, Input, NOTHING, SILENT, Text, fails, lua, printed};
+use crate::conformance::case::{Case, Ending, Expected, Given, NOTHING, SILENT, Text, fails, has, lua, printed, reads};
 
 const fn exits(code: u8) -> Expected {
     Expected { ending: Ending::Exit(code), ..SILENT }
-}
-
-const fn reads(text: &'static str) -> Given {
-    Given { stdin: Input::Bytes(text.as_bytes()), ..NOTHING }
-}
-
-const fn has(files: &'static [(&'static str, &'static str)]) -> Given {
-    Given { files, ..NOTHING }
 }
 
 pub(super) const CASES: &[Case] = &[
