@@ -1,0 +1,94 @@
+//! Connecting to a host that a gate has admitted.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+
+use crate::address::Reach;
+use crate::gate::Gate;
+use crate::host::{Authority, Name};
+use crate::traffic::Reason;
+
+/// The far end of a tunnel, and what it has sent already.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) stream: TcpStream,
+    pub(crate) early: Vec<u8>,
+}
+
+/// Who looks names up.
+#[derive(Clone, Debug)]
+pub(crate) enum Resolver {
+    System(Arc<Semaphore>),
+    #[cfg(test)]
+    Table(Vec<(&'static str, std::net::IpAddr)>),
+}
+
+/// Lookups that a gate has under way. Each is a thread of the server, and one that a slow name server holds cannot be cancelled.
+const LOOKUPS: usize = 8;
+
+/// Connects, in the time that the gate gives it.
+pub(crate) async fn dial(gate: &Gate, target: &Authority, reach: Reach) -> Result<Line, Reason> {
+    let connecting = async {
+        match gate.upstream() {
+            Some(upstream) => upstream.connect(gate, target).await,
+            None => direct(gate, target, reach).await,
+        }
+    };
+    let patience = gate.patience().connect;
+    tokio::time::timeout(patience, connecting).await.unwrap_or(Err(Reason::Slow(patience)))
+}
+
+async fn direct(gate: &Gate, target: &Authority, reach: Reach) -> Result<Line, Reason> {
+    let mut addresses = gate.resolver().resolve(target).await.map_err(|_| Reason::Unresolved)?;
+    if addresses.is_empty() {
+        return Err(Reason::Unresolved);
+    }
+    // From here on there are only addresses: a name looked up again could lead elsewhere (DNS rebinding).
+    addresses.retain(|address| Reach::of(address.ip()) <= reach);
+    if addresses.is_empty() {
+        return Err(Reason::NotPublic);
+    }
+    let stream = first(&addresses).await.map_err(|error| Reason::Unreachable(error.kind()))?;
+    Ok(Line { stream, early: Vec::new() })
+}
+
+/// The first of these that takes a connection, in this order.
+pub(crate) async fn first(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    // Tokio looks nothing up for addresses.
+    let stream = TcpStream::connect(addresses).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+impl Resolver {
+    pub(crate) fn system() -> Self {
+        Self::System(Arc::new(Semaphore::new(LOOKUPS)))
+    }
+
+    pub(crate) async fn resolve(&self, target: &Authority) -> io::Result<Vec<SocketAddr>> {
+        let (name, port) = match &target.name {
+            Name::Address(address) => return Ok(vec![SocketAddr::new(*address, target.port)]),
+            Name::Domain(name) => (name.clone(), target.port),
+        };
+        match self {
+            Self::System(lookups) => {
+                let turn = Arc::clone(lookups).acquire_owned().await.map_err(io::Error::other)?;
+                let lookup = move || {
+                    // Held by the thread, not by this future, which may be dropped long before the thread ends.
+                    let _turn = turn;
+                    (name.as_str(), port).to_socket_addrs().map(Vec::from_iter)
+                };
+                tokio::task::spawn_blocking(lookup).await?
+            }
+            #[cfg(test)]
+            Self::Table(table) => {
+                let of_name = table.iter().filter(|(known, _)| *known == name);
+                Ok(of_name.map(|(_, address)| SocketAddr::new(*address, port)).collect())
+            }
+        }
+    }
+}
