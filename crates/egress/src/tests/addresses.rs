@@ -63,8 +63,6 @@ fn private_addresses_are_for_hosts_that_the_operator_named() {
         "64:ff9b::7f00:1",
         "2002:7f00:1::1",
         "2002:c0a8:1::1",
-        "64:ff9b:1::1.1.1.1",
-        "64:ff9b:1:a00:0:100::",
     ] {
         assert_eq!(Reach::of(address.parse().unwrap()), Reach::Private, "{address}");
     }
@@ -98,6 +96,13 @@ fn special_addresses_are_for_nobody() {
         "2001:0:4136:e378:8000:63bf:3fff:fdd2",
         "2001:10::1",
         "2001:20::1",
+        "64:ff9b:1::1.1.1.1",
+        "64:ff9b:1:a00:0:100::",
+        "168.63.129.16",
+        "100.100.100.200",
+        "fd00:ec2::254",
+        "fd20:ce::254",
+        "::ffff:168.63.129.16",
         "::ffff:169.254.169.254",
         "64:ff9b::169.254.169.254",
         "2002:a9fe:a9fe::1",
