@@ -57,6 +57,17 @@ async fn too_many_bytes_end_everything() {
 }
 
 #[tokio::test]
+async fn bytes_beyond_the_limit_are_not_passed_on() {
+    let listener = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
+    let target = format!("echo.example:{}", listener.local_addr().unwrap().port());
+    let proxy = Proxy::serve(gate_to(std::slice::from_ref(&target)).bytes_at_most(10));
+    let mut client = proxy.tunnel(&target).await;
+    let (mut far, _) = listener.accept().await.unwrap();
+    client.write_all(b"eleven byte").await.unwrap();
+    assert_eq!(all(&mut far).await, "");
+}
+
+#[tokio::test]
 async fn a_tunnel_in_which_nothing_moves() {
     let target = format!("echo.example:{}", echo().await);
     let gate = gate_to(std::slice::from_ref(&target)).waiting(|patience| patience.idle = Duration::from_millis(400));

@@ -155,6 +155,18 @@ async fn a_head_without_end() {
     assert_eq!(proxy.answer(format!("CONNECT a.example:443 HTTP/1.1\r\n{many}\r\n").as_bytes()).await, long);
 }
 
+/// A reset would make a client that is still sending give up before it reads why.
+#[tokio::test]
+async fn a_refused_client_may_finish_its_sentence() {
+    let proxy = Proxy::serve(Gate::to([]));
+    let mut client = proxy.client().await;
+    for _ in 0..5 {
+        client.write_all(&[b'x'; 9000]).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(all(&mut client).await.starts_with("HTTP/1.1 431 "));
+}
+
 #[tokio::test]
 async fn a_slow_head() {
     let proxy = Proxy::serve(Gate::to([]).waiting(|patience| patience.head = Duration::from_millis(300)));
