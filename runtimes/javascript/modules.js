@@ -62,6 +62,22 @@ function exported(target, conditions) {
   return undefined;
 }
 
+/** The entry of a package's map that a path in it means: its own, or that of the longest pattern. */
+function entryOf(map, subpath, conditions) {
+  if (Object.hasOwn(map, subpath)) return exported(map[subpath], conditions);
+  let best;
+  for (const key of Object.keys(map)) {
+    const star = key.indexOf('*');
+    if (star < 0) continue;
+    const [head, tail] = [key.slice(0, star), key.slice(star + 1)];
+    const fits = subpath.startsWith(head) && subpath.endsWith(tail) && subpath.length >= head.length + tail.length;
+    if (fits && (best === undefined || head.length > best.head.length)) best = { key, head, tail };
+  }
+  if (best === undefined) return undefined;
+  const part = subpath.slice(best.head.length, subpath.length - best.tail.length);
+  return exported(map[best.key], conditions)?.replaceAll('*', part);
+}
+
 function findPackage(name, from, conditions) {
   const [, packageName, rest] = /^((?:@[^/]+\/)?[^/]+)(\/.*)?$/.exec(name) ?? [undefined, name];
   for (let directory = from; ; directory = path.dirname(directory)) {
@@ -72,7 +88,11 @@ function findPackage(name, from, conditions) {
       if (exports !== undefined && exports !== null) {
         const isMap =
           typeof exports === 'object' && !Array.isArray(exports) && Object.keys(exports).some((key) => key.startsWith('.'));
-        const target = exported(isMap ? exports[`.${rest ?? ''}`] : rest === undefined ? exports : undefined, conditions);
+        const target = isMap
+          ? entryOf(exports, `.${rest ?? ''}`, conditions)
+          : rest === undefined
+            ? exported(exports, conditions)
+            : undefined;
         if (target !== undefined) return path.join(root, target);
       }
       const found = findFile(rest === undefined ? root : path.join(root, rest));
@@ -87,7 +107,7 @@ function findInternal(name, from, conditions) {
   for (let directory = from; ; directory = path.dirname(directory)) {
     const manifest = readManifest(directory);
     if (manifest !== undefined) {
-      const target = exported(manifest.imports?.[name], conditions);
+      const target = entryOf(manifest.imports ?? {}, name, conditions);
       return target === undefined
         ? undefined
         : target.startsWith('.')
@@ -104,6 +124,12 @@ function find(name, from, conditions) {
   if (name.startsWith('#')) return findInternal(name, from, conditions);
   if (name.startsWith('node:')) throw codeError('ERR_UNKNOWN_BUILTIN_MODULE', `No such built-in module: ${name}`);
   if (name.startsWith('file:')) return findFile(fileURLToPath(name));
+  if (name.startsWith('npm:')) {
+    // `npm:zod@^3/v4`: which version that is was decided when it was installed.
+    const [, packageName, rest] = /^npm:\/?((?:@[^/]+\/)?[^/@]+)(?:@[^/]*)?(\/.*)?$/.exec(name) ?? [];
+    const found = packageName && findPackage(packageName + (rest ?? ''), from, conditions);
+    if (found) return found;
+  }
   if (/^(https?|npm|jsr|data|bun):/.test(name)) throw unsupported(name);
   if (/^(\.{0,2}\/|\.{1,2}$)/.test(name)) return findFile(path.resolve(from, name));
   return findPackage(name, from, conditions);

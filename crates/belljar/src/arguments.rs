@@ -89,6 +89,9 @@ pub(crate) struct RunArguments {
     /// A variable that the program finds set, its value as JSON (repeatable; Python, JavaScript, TypeScript)
     #[arg(long = "variable", value_name = "NAME=JSON")]
     pub(crate) variables: Vec<String>,
+    /// A package that the program imports, such as pandas or zod@^3 (repeatable; Python, JavaScript, TypeScript)
+    #[arg(long = "package", value_name = "SPEC", allow_hyphen_values = true)]
+    pub(crate) packages: Vec<String>,
     /// Wall-clock limit, such as 10s or 500ms
     #[arg(long, value_parser = humantime::parse_duration, value_name = "TIME")]
     pub(crate) timeout: Option<Duration>,

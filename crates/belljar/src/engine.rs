@@ -7,8 +7,9 @@ use std::sync::Arc;
 use engine_native::{NativeConfig, NativeEngine, Program};
 use engine_wasm::{Confined, InstalledRuntime, NoWall, WORKER_ARGUMENT, Wall, WasmConfig, WasmEngine};
 use jail::Layer;
+use packages::PackageManager;
 use runtime::Runtime;
-use sandbox::{BoxFuture, Bytes, Enforcement, EngineError, Isolation, Level};
+use sandbox::{BoxFuture, Bytes, Enforcement, Engine, EngineError, Isolation, Level};
 
 use crate::{Settings, provision};
 
@@ -40,8 +41,21 @@ pub fn wasm(native: &NativeEngine, runtimes: Vec<InstalledRuntime>) -> anyhow::R
 /// A runtime over all engines of this build.
 pub async fn runtime(settings: &Settings, without: Vec<Layer>) -> anyhow::Result<Runtime> {
     let native = native(settings, without).await?;
-    let wasm = wasm(&native, provision::installed(settings))?;
-    Ok(Runtime::new(settings.policy.clone(), vec![Arc::new(wasm), Arc::new(native)]))
+    let wasm = Arc::new(wasm(&native, provision::installed(settings))?);
+    let packages = packages(settings, &native, &wasm);
+    let engines: Vec<Arc<dyn Engine>> = vec![wasm, Arc::new(native)];
+    Ok(Runtime::new(settings.policy.clone(), engines).with_packages(Arc::new(packages)))
+}
+
+/// Packages for programs of both engines.
+pub fn packages(settings: &Settings, native: &NativeEngine, wasm: &Arc<WasmEngine>) -> PackageManager {
+    let config = packages::Config {
+        root: settings.cache.join("packages"),
+        policy: settings.packages.clone(),
+        environment: settings.environment.clone(),
+        home: settings.tools.home.clone(),
+    };
+    PackageManager::new(config, native.clone(), Arc::clone(wasm), Arc::new(provision::setup(settings)))
 }
 
 /// Puts workers of the wasm engine behind the walls that native runs have.

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use engine_native::ToolSearch;
+use packages::PackagePolicy;
 use sandbox::{Policy, Requirement};
 
 /// What the operator decided, resolved once. Nothing below this reads the environment.
@@ -24,6 +25,8 @@ pub struct Settings {
     pub cache: PathBuf,
     /// What becomes of the recipes' scratch space.
     pub recipes: setup::Scratch,
-    /// The environment, of which recipes get what package clients need.
+    /// What may be installed for programs.
+    pub packages: PackagePolicy,
+    /// The environment, of which recipes and installations get what package clients need.
     pub environment: Vec<(OsString, OsString)>,
 }

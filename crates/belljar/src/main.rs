@@ -13,7 +13,7 @@ use std::time::Duration;
 use clap::Parser as _;
 
 use crate::arguments::{Arguments, Command};
-use crate::settings::Environment;
+use crate::settings::{Environment, Transport};
 
 fn main() -> ExitCode {
     // Before anything else: the launcher must have a single thread, and wants nothing of what follows.
@@ -41,7 +41,11 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     jail::launcher::raise_descriptor_limit();
     jail::give_large_blocks_back();
     let Arguments { global, command } = arguments;
-    let settings = settings::resolve(&global, &Environment::read())?;
+    let transport = match &command {
+        Command::Serve(arguments) if arguments.http.is_some() => Transport::Shared,
+        _ => Transport::Own,
+    };
+    let settings = settings::resolve(&global, &Environment::read(), transport)?;
     // Two workers: a guest's output may be written to a slow reader on one while the other keeps time.
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let end = tokio.block_on(async {

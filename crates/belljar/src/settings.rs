@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use belljar::Settings;
 use engine_native::ToolSearch;
+use packages::PackagePolicy;
 use sandbox::{Bytes, Limits, Policy, Requirement};
 use serde::Deserialize;
 use setup::Scratch;
@@ -68,6 +69,24 @@ struct File {
     limits: FileLimits,
     #[serde(default)]
     defaults: FileLimits,
+    #[serde(default)]
+    packages: FilePackages,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FilePackages {
+    enabled: Option<bool>,
+    automatic: Option<bool>,
+    #[serde(default)]
+    allow: Vec<String>,
+    #[serde(default)]
+    deny: Vec<String>,
+    offline: Option<bool>,
+    minimum_age: Option<String>,
+    cache: Option<String>,
+    #[serde(default)]
+    private_registries: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -82,7 +101,20 @@ struct FileLimits {
     output: Option<String>,
 }
 
-pub(crate) fn resolve(arguments: &GlobalArguments, environment: &Environment) -> anyhow::Result<Settings> {
+/// Who the callers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transport {
+    /// Whoever started this process.
+    Own,
+    /// Others, over HTTP.
+    Shared,
+}
+
+pub(crate) fn resolve(
+    arguments: &GlobalArguments,
+    environment: &Environment,
+    transport: Transport,
+) -> anyhow::Result<Settings> {
     let file = match arguments.config.as_ref().or(environment.config.as_ref()) {
         Some(path) => read(path)?,
         None => read_default(environment)?,
@@ -96,7 +128,9 @@ pub(crate) fn resolve(arguments: &GlobalArguments, environment: &Environment) ->
         ceilings: file.limits.over(Limits::CEILING).context("in `limits` of the configuration")?,
         defaults: file.defaults.over(Limits::DEFAULT).context("in `defaults` of the configuration")?,
     };
+    let packages = file.packages.over(&PackagePolicy { automatic: transport == Transport::Own, ..PackagePolicy::default() });
     Ok(Settings {
+        packages: packages.context("in `packages` of the configuration")?,
         policy,
         require,
         tools: ToolSearch { path: environment.path.clone(), home: environment.home.clone() },
@@ -139,6 +173,24 @@ fn read(path: &Path) -> anyhow::Result<File> {
 
 fn parse(text: &str, path: &Path) -> anyhow::Result<File> {
     toml::from_str(text).with_context(|| format!("the configuration `{}` is not valid", path.display()))
+}
+
+impl FilePackages {
+    fn over(self, base: &PackagePolicy) -> anyhow::Result<PackagePolicy> {
+        let age = |text: String| {
+            humantime::parse_duration(&text).with_context(|| format!("`{text}` is no time; write it like `7days`"))
+        };
+        Ok(PackagePolicy {
+            enabled: self.enabled.unwrap_or(base.enabled),
+            automatic: self.automatic.unwrap_or(base.automatic),
+            allow: self.allow,
+            deny: self.deny,
+            offline: self.offline.unwrap_or(base.offline),
+            minimum_age: self.minimum_age.map(age).transpose()?,
+            most: self.cache.map(|text| text.parse()).transpose()?.unwrap_or(base.most),
+            private_registries: self.private_registries,
+        })
+    }
 }
 
 impl FileLimits {
@@ -193,15 +245,15 @@ mod tests {
             .expect("write");
         let mut environment = Environment { config: Some(path), ..Environment::default() };
 
-        let settings = resolve(&global(), &environment).expect("settings");
+        let settings = resolve(&global(), &environment, Transport::Own).expect("settings");
         assert_eq!(settings.require, Requirement::Landlock);
         assert_eq!(settings.policy.ceilings.memory, Bytes::gib(1));
         assert_eq!(settings.policy.defaults.wall, Duration::from_secs(5));
 
         environment.require = Some("full".to_owned());
-        assert_eq!(resolve(&global(), &environment).expect("settings").require, Requirement::Full);
+        assert_eq!(resolve(&global(), &environment, Transport::Own).expect("settings").require, Requirement::Full);
         let flags = GlobalArguments { require: Some(Requirement::Landlock), ..global() };
-        assert_eq!(resolve(&flags, &environment).expect("settings").require, Requirement::Landlock);
+        assert_eq!(resolve(&flags, &environment, Transport::Own).expect("settings").require, Requirement::Landlock);
     }
 
     #[test]
@@ -211,7 +263,7 @@ mod tests {
         for text in ["requires = \"full\"", "[limits]\nmemory = \"lots\"", "require = \"none\""] {
             std::fs::write(&path, text).expect("write");
             let environment = Environment { config: Some(path.clone()), ..Environment::default() };
-            assert!(resolve(&global(), &environment).is_err(), "{text}");
+            assert!(resolve(&global(), &environment, Transport::Own).is_err(), "{text}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use jail::{AddressSpace, Command, Limits, Monitor, Purpose, Report, RunStdio, Spec, Stdio, Walls};
+use jail::{AddressSpace, Command, Egress, Limits, Monitor, Purpose, Report, RunStdio, Spec, Stdio, Walls};
 use sandbox::Bytes;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -67,6 +67,7 @@ impl Shared {
         let spec = Spec {
             walls,
             view,
+            egress: Egress::None,
             limits: Limits {
                 memory: program.memory.get(),
                 // It writes no files.

@@ -26,6 +26,15 @@ pub enum NativeError {
     /// The tool has no way to be given variables.
     #[error("`{0}` cannot be given variables; leave `variables` out, or use another engine")]
     NoVariables(&'static str),
+    /// The Python of this host did not say what it is.
+    #[error("the Python of this host does not work: {0}")]
+    Interpreter(String),
+    /// Packages cannot be shown to a run without namespaces.
+    #[error("this host gives runs no root of their own, so packages cannot be shown to them")]
+    NoLayers,
+    /// The tool has no way to be given packages.
+    #[error("`{0}` cannot be given packages; install Node.js or Deno, or use another engine")]
+    NoPackages(&'static str),
     /// The tool that served this language at start-up is gone.
     #[error("the tool for {0} is gone")]
     ToolGone(&'static str),

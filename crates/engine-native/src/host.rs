@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use jail::{AddressSpace, CgroupKind, Command, Holders, Proc, Purpose, Seen, Spec, Stdio, View, Walls};
+use jail::{AddressSpace, CgroupKind, Command, Egress, Holders, Proc, Purpose, Seen, Spec, Stdio, View, Walls};
 use sandbox::{Enforcement, Isolation, Level, Limits, Requirement, Status};
 
 use crate::error::NativeError;
@@ -147,6 +147,7 @@ fn probe_spec(view: &View, walls: Walls) -> Spec {
     Spec {
         walls,
         view: view.clone(),
+        egress: Egress::None,
         limits: recipe::limits(&Limits { wall: std::time::Duration::from_secs(5), ..Limits::DEFAULT }),
         environment: Vec::new(),
         files: Vec::new(),

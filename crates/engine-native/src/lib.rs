@@ -1,6 +1,7 @@
 //! The native engine: the host's own interpreters and compilers, each run in a Linux jail of its own.
 #![cfg(target_os = "linux")]
 
+mod client;
 mod collect;
 mod confine;
 mod error;
@@ -21,6 +22,7 @@ use sandbox::{
 };
 use tokio::sync::OnceCell;
 
+pub use client::{Client, ClientEnd, Folder, Interpreter, WAY_OUT};
 pub use confine::{Confined, Program};
 pub use error::NativeError;
 pub use host::{FailedAttempt, HostReport, LayerReport};
@@ -63,6 +65,7 @@ struct Shared {
     report: HostReport,
     require: Requirement,
     without: Vec<Layer>,
+    interpreter: OnceCell<Interpreter>,
 }
 
 #[derive(Debug)]
@@ -94,7 +97,16 @@ impl NativeEngine {
             .filter_map(found)
             .map(|(language, found)| (language.id, Tool { found, version: OnceCell::new() }))
             .collect();
-        let shared = Shared { launcher, view, tools, walls, report, require: config.require, without: config.without };
+        let shared = Shared {
+            launcher,
+            view,
+            tools,
+            walls,
+            report,
+            require: config.require,
+            without: config.without,
+            interpreter: OnceCell::new(),
+        };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -177,6 +189,7 @@ impl Shared {
             output: plan.limits().output,
             files: &given,
             collect: plan.collect(),
+            way_out: None,
         };
         // The version is asked for beside the first run of a language, not before it.
         let (finished, runtime) =
@@ -207,6 +220,7 @@ impl Shared {
             skipped_files: finished.files.skipped,
             engine: EngineId::Native,
             promoted: None,
+            packages: None,
             runtime,
             isolation: self.report.isolation.clone(),
             usage: finished.usage,

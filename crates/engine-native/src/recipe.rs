@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use jail::{Command, File, Place, Places, Purpose, Spec, Stdio, View, Walls};
-use sandbox::{AddressSpace, Limits, Plan, ProgramNames};
+use jail::{Access, Command, Egress, File, Place, Places, Purpose, Spec, Stdio, View, Walls};
+use sandbox::{
+    AddressSpace, Layer, LayerKind, Limits, NODE_PACKAGES, PYTHON_PACKAGES, PackageUse, Plan, ProgramNames,
+};
 
 use crate::error::NativeError;
 use crate::tools::{self, FoundTool, GUEST_PATH};
@@ -51,10 +53,17 @@ pub(crate) fn for_plan<'a>(
 
     let mut support: Vec<(String, String)> = kitchen.support();
     let mut environment = kitchen.environment(plan.env());
-    if !plan.variables().is_empty() {
+    let mut view = view_for(tool, view);
+    if let Some(layer) = plan.layer() {
+        show(layer, tool, &mut view, &walls)?;
+    }
+    let told_of_packages = plan.layer().is_some() && tool.toolchain.packages == PackageUse::Preset;
+    if !plan.variables().is_empty() || told_of_packages {
         let preset = tool.toolchain.variables.ok_or(NativeError::NoVariables(tool.toolchain.program))?;
         support.push((preset.file.0.to_owned(), preset.file.1.to_owned()));
-        support.push(("variables.json".to_owned(), variables(plan)));
+        if !plan.variables().is_empty() {
+            support.push(("variables.json".to_owned(), variables(plan)));
+        }
         environment.push(format!("{}={}", preset.env.0, kitchen.fill(preset.env.1)));
     }
     let program = (Place::Workspace, plan.names().source.as_str(), plan.code());
@@ -69,7 +78,8 @@ pub(crate) fn for_plan<'a>(
         contents.push(Cow::Owned(text.into_bytes()));
     }
     let spec = Spec {
-        view: view_for(tool, view),
+        view,
+        egress: Egress::None,
         limits: limits(plan.limits()),
         environment,
         files,
@@ -79,6 +89,20 @@ pub(crate) fn for_plan<'a>(
         walls,
     };
     Ok(Recipe { spec, contents })
+}
+
+/// Shows a program's packages to it.
+fn show(layer: &Layer, tool: &FoundTool, view: &mut View, walls: &Walls) -> Result<(), NativeError> {
+    if !matches!(walls, Walls::Namespaces { .. }) {
+        return Err(NativeError::NoLayers);
+    }
+    let place = match (tool.toolchain.packages, layer.kind) {
+        (PackageUse::Preset, LayerKind::Python) => PYTHON_PACKAGES,
+        (PackageUse::NodeModules, LayerKind::Node) => NODE_PACKAGES,
+        _ => return Err(NativeError::NoPackages(tool.toolchain.program)),
+    };
+    view.mount(&layer.folder, Path::new(place), Access::Read);
+    Ok(())
 }
 
 /// The one given file, not in a folder, that is an `SQLite` database. Of several, which is meant is the program's to say.
@@ -113,6 +137,7 @@ pub(crate) fn for_version(tool: &FoundTool, view: &View, walls: Walls) -> Spec {
     let address_space = address_space(tool.toolchain.address_space);
     Spec {
         view: view_for(tool, view),
+        egress: Egress::None,
         limits: limits(&Limits { wall: std::time::Duration::from_secs(10), ..Limits::DEFAULT }),
         environment: kitchen.environment(&[]),
         files: Vec::new(),

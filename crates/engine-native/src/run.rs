@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use jail::{Ended, Exit, Limit, Monitor, Report, RunStdio, Spec};
 use rustix::pipe::{PipeFlags, pipe_with};
 use sandbox::{
-    Bytes, Capture, Captured, Collect, CpuSource, LimitKind, LiveOutput, MemorySource, Status, Stream, Usage,
+    BoxFuture, Bytes, Capture, Captured, Collect, CpuSource, LimitKind, LiveOutput, MemorySource, Status, Stream, Usage,
 };
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -46,12 +46,21 @@ pub(crate) struct Input<'a> {
     /// The files as they were given, and what to bring back of those that are found.
     pub(crate) files: &'a [Given<'a>],
     pub(crate) collect: Collect,
+    /// Whom its way out leads to, if it has one.
+    pub(crate) way_out: Option<WayOut<'a>>,
+}
+
+/// Where a jail's way out leads to, and what is known of what went there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WayOut<'a> {
+    pub(crate) gate: &'a egress::Gate,
+    pub(crate) log: &'a egress::Log,
 }
 
 impl Input<'static> {
     /// For programs of our own, which are asked a short question.
     pub(crate) fn nothing() -> Self {
-        Self { contents: &[], stdin: &[], output: Bytes::kib(16), files: &[], collect: Collect::Names }
+        Self { contents: &[], stdin: &[], output: Bytes::kib(16), files: &[], collect: Collect::Names, way_out: None }
     }
 }
 
@@ -124,15 +133,19 @@ impl Attempt {
         let mut out = vec![0; 64 << 10];
         let mut err = vec![0; 64 << 10];
         let Streams { stdin, stdout, stderr } = &mut self.streams;
+        let mut serving: Option<BoxFuture<'_, io::Result<()>>> = None;
         loop {
             tokio::select! {
                 report = next_report(monitor) => {
-                    let Some((report, descriptor)) = report.map_err(NativeError::Reports)? else { return Ok(()) };
+                    let Some((report, descriptors)) = report.map_err(NativeError::Reports)? else { return Ok(()) };
                     let is_exit = matches!(report, Report::Exited(_));
                     if matches!(report, Report::Ready) {
                         deadline = Instant::now() + Duration::from_millis(wall_millis) + GRACE;
                     }
-                    let progress = self.reports.take(report, descriptor);
+                    let progress = self.reports.take(report, descriptors);
+                    if let (Some(listener), Some(way_out)) = (self.reports.way_out.take(), input.way_out) {
+                        serving = Some(Box::pin(egress::serve(listener, way_out.gate.clone(), way_out.log)));
+                    }
                     // Behind namespaces the last guests end after the supervisor, elsewhere before it: read when they are gone.
                     let all_gone = if monitor.get_ref().ends_with_its_supervisor() { progress == Progress::Over } else { is_exit };
                     if all_gone && let Some(workspace) = self.reports.workspace.take() {
@@ -156,6 +169,8 @@ impl Attempt {
                         *stdin = None;
                     }
                 }
+                // Ends only when it cannot go on; then the program sees connections that nobody takes, and its own time limit.
+                Some(_) = async { Some(serving.as_mut()?.await) }, if serving.is_some() => serving = None,
                 () = sleep_until(deadline.into()), if self.stopped == Stopped::No && self.reports.exit.is_none() => {
                     self.stopped = Stopped::Yes;
                     monitor.get_ref().stop();
@@ -165,7 +180,7 @@ impl Attempt {
     }
 }
 
-async fn next_report(monitor: &AsyncFd<Monitor>) -> io::Result<Option<(Report, Option<OwnedFd>)>> {
+async fn next_report(monitor: &AsyncFd<Monitor>) -> io::Result<Option<(Report, Vec<OwnedFd>)>> {
     monitor.async_io(tokio::io::Interest::READABLE, Monitor::receive).await
 }
 
@@ -189,6 +204,7 @@ async fn write(pipe: &mut Option<Sender>, bytes: &[u8]) -> io::Result<usize> {
 struct Reports {
     holders: Option<jail::Holders>,
     workspace: Option<OwnedFd>,
+    way_out: Option<OwnedFd>,
     probed: Option<jail::Seen>,
     failure: Option<jail::Failure>,
     exit: Option<Exit>,
@@ -202,10 +218,13 @@ enum Progress {
 }
 
 impl Reports {
-    fn take(&mut self, report: Report, descriptor: Option<OwnedFd>) -> Progress {
+    fn take(&mut self, report: Report, descriptors: Vec<OwnedFd>) -> Progress {
         match report {
             Report::Started(holders) => self.holders = Some(holders),
-            Report::Ready => self.workspace = descriptor,
+            Report::Ready => {
+                let mut descriptors = descriptors.into_iter();
+                (self.workspace, self.way_out) = (descriptors.next(), descriptors.next());
+            }
             Report::Probed(seen) => self.probed = Some(seen),
             // The first is the cause.
             Report::Failed(failure) if self.failure.is_none() => {

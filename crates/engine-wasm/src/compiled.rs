@@ -157,7 +157,7 @@ impl Compiled {
         let mut job = crate::job(plan, worker.0.number(), 0, Dialect::Plain);
         job.args.insert(0, PROGRAM_NAME.to_owned());
         job.limits = spent.rest_of(job.limits);
-        let mut finished = match worker.0.run(job, live).await {
+        let mut finished = match worker.0.run(job, None, live).await {
             Ok(finished) => spent.and(finished),
             // It does not answer at its deadline, and is ended for it: nobody else's run was in it.
             Err(WasmError::Unresponsive) => spent.without_a_run(Unmade::late()),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -139,11 +139,16 @@ impl Connection {
     }
 
     /// Runs a job to its end. Dropping the future cancels it.
-    pub(crate) async fn run(&self, job: Job, live: &mut dyn LiveOutput) -> Result<Finished, WasmError> {
+    pub(crate) async fn run(
+        &self,
+        job: Job,
+        layer: Option<&OwnedFd>,
+        live: &mut dyn LiveOutput,
+    ) -> Result<Finished, WasmError> {
         let id = job.id;
         let wall = Duration::from_micros(job.limits.wall_micros);
         let mut run = self.register(id)?;
-        self.send_job(job).await?;
+        self.send_job(job, layer).await?;
         let deadline = tokio::time::Instant::now() + wall + GRACE;
         let mut unacknowledged = 0;
         loop {
@@ -181,14 +186,16 @@ impl Connection {
         Ok(Registered { connection: self, id, replies, over: Over::No })
     }
 
-    async fn send_job(&self, job: Job) -> Result<(), WasmError> {
+    async fn send_job(&self, job: Job, layer: Option<&OwnedFd>) -> Result<(), WasmError> {
+        let layer = layer.map(AsFd::as_fd);
         let packet = protocol::encode(&Envelope::Inline(Box::new(job))).map_err(WasmError::Sockets)?;
         if packet.len() <= MAX_PACKET {
-            return self.send_packet(&packet, &[]).await;
+            return self.send_packet(&packet, layer.as_slice()).await;
         }
         let (memfd, length) = pack(&packet).map_err(WasmError::Sockets)?;
         let envelope = protocol::encode(&Envelope::Beside(length)).map_err(WasmError::Sockets)?;
-        self.send_packet(&envelope, &[memfd.as_fd()]).await
+        let descriptors: Vec<BorrowedFd<'_>> = [memfd.as_fd()].into_iter().chain(layer).collect();
+        self.send_packet(&envelope, &descriptors).await
     }
 
     async fn send_packet(&self, packet: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), WasmError> {

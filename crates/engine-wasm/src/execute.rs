@@ -11,6 +11,7 @@ use wasmtime::{Engine, Result, Store, Trap};
 use crate::driver::Start;
 use crate::guest::{Guest, Surroundings};
 use crate::halt;
+use crate::layers::Layers;
 use crate::protocol::{Collecting, End, Finished, Job, JobLimits, MadeFile, Report, RunId, TOO_LARGE, Work};
 use crate::run::{Interruption, Run};
 use crate::runtime::Runtime;
@@ -20,6 +21,7 @@ use crate::timekeeper::Timekeeper;
 /// Runs jobs. Shared by all threads of a worker.
 pub(crate) struct Executor {
     runtimes: Vec<Runtime>,
+    layers: Layers,
     timekeeper: Arc<Timekeeper>,
 }
 
@@ -30,17 +32,22 @@ pub(crate) struct Remains {
 
 impl Executor {
     pub(crate) fn new(runtimes: Vec<Runtime>, timekeeper: Arc<Timekeeper>) -> Self {
-        Self { runtimes, timekeeper }
+        Self { runtimes, layers: Layers::default(), timekeeper }
     }
 
-    /// Runs a job to its end on this thread.
-    pub(crate) fn execute(&self, job: &Job, socket: &Arc<OwnedFd>) -> (Finished, Remains) {
+    /// Runs a job to its end on this thread. `layer` is the tree of its packages.
+    pub(crate) fn execute(
+        &self,
+        job: &Job,
+        layer: Option<&OwnedFd>,
+        socket: &Arc<OwnedFd>,
+    ) -> (Finished, Remains) {
         let run = Arc::new(Run::start(job.id, &job.limits, Some(Arc::clone(socket))));
         if job.work == Work::Translate {
             return (translate(job, &run), Remains { _store: None });
         }
         self.timekeeper.watch(&run);
-        let (end, store) = match self.run(job, &run) {
+        let (end, store) = match self.run(job, layer, &run) {
             Ok((end, store)) => (end, Some(store)),
             // The instance could not be made, which is ours to mend.
             Err(error) => (End::Trapped { signal: SIGABRT, message: format!("{error:#}") }, None),
@@ -69,11 +76,15 @@ impl Executor {
         (finished, Remains { _store: store })
     }
 
-    fn run(&self, job: &Job, run: &Arc<Run>) -> Result<(End, Store<Guest>)> {
+    fn run(&self, job: &Job, layer: Option<&OwnedFd>, run: &Arc<Run>) -> Result<(End, Store<Guest>)> {
         let runtime = usize::try_from(job.runtime).ok().and_then(|index| self.runtimes.get(index));
         let runtime = runtime.ok_or_else(|| wasmtime::Error::msg("there is no such runtime"))?;
+        let layered = match &job.layer {
+            Some(entry) => Some(self.layers.image(job.runtime, runtime, entry, layer)?),
+            None => None,
+        };
         let surroundings = Surroundings {
-            image: &runtime.image,
+            image: layered.as_ref().unwrap_or(&runtime.image),
             files: &job.files,
             program: Some((&job.file, &job.code)),
             stdin: &job.stdin,

@@ -50,18 +50,19 @@ impl Jobs {
     }
 
     /// Waits for a job. `None`: the server is gone.
-    pub(crate) fn next(&self, buffer: &mut [u8]) -> io::Result<Option<Job>> {
+    pub(crate) fn next(&self, buffer: &mut [u8]) -> io::Result<Option<(Job, Option<OwnedFd>)>> {
         self.get_ready();
         let received = self.receive(buffer);
         self.leave();
         let Some((length, descriptors)) = received? else { return Ok(None) };
+        let mut descriptors = descriptors.into_iter();
         match protocol::decode::<Envelope>(buffer.get(..length).unwrap_or_default())? {
-            Envelope::Inline(job) => Ok(Some(*job)),
+            Envelope::Inline(job) => Ok(Some((*job, descriptors.next()))),
             Envelope::Beside(length) => {
-                let [memfd] = <[OwnedFd; 1]>::try_from(descriptors).map_err(|_| io::ErrorKind::InvalidData)?;
+                let memfd = descriptors.next().ok_or(io::ErrorKind::InvalidData)?;
                 let mut packed = Vec::with_capacity(usize::try_from(length).map_err(|_| io::ErrorKind::InvalidData)?);
                 File::from(memfd).take(length).read_to_end(&mut packed)?;
-                Ok(Some(protocol::decode(&packed)?))
+                Ok(Some((protocol::decode(&packed)?, descriptors.next())))
             }
         }
     }

@@ -16,8 +16,10 @@ mod guest;
 mod halt;
 mod javascript;
 mod jobs;
+mod layers;
 mod machine;
 mod memory;
+mod packs;
 mod pool;
 mod protocol;
 mod ruby;
@@ -29,6 +31,7 @@ mod typescript;
 mod wall;
 pub mod worker;
 
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +43,7 @@ use sandbox::{
 };
 
 pub use error::WasmError;
+pub use packs::pack_modules;
 pub use protocol::Reset;
 pub use snapshot::{compile, machine_key, pack, prepare, snapshot};
 pub use wall::{Confined, NoWall, Wall};
@@ -47,7 +51,7 @@ pub use worker::WORKER_ARGUMENT;
 
 use compiled::{Compiled, Ran, Wants};
 use pool::Pool;
-use protocol::{Collecting, Dialect, End, Finished, Job, JobFile, JobLimits, MadeFile, Work};
+use protocol::{Collecting, Dialect, End, Finished, Job, JobFile, JobLimits, LayerEntry, MadeFile, Work};
 
 /// Where the guest's workspace is, as in the native engine.
 const WORKSPACE: &str = "/box";
@@ -188,8 +192,12 @@ impl Shared {
             return Ok(outcome);
         }
         let worker = self.pool.worker(plan.principal()).await?;
-        let job = job(&plan, worker.number(), index, service.dialect);
-        let finished = worker.run(job, &mut keeping).await?;
+        let mut job = job(&plan, worker.number(), index, service.dialect);
+        let layer = plan.layer().and_then(|layer| Some((layer, layer.pack.as_deref()?)));
+        let layer = layer.map(|(layer, pack)| open_layer(&layer.id, pack)).transpose()?;
+        let (entry, tree) = layer.unzip();
+        job.layer = entry;
+        let finished = worker.run(job, tree.as_ref(), &mut keeping).await?;
         Ok(self.outcome(finished, keeping, runtime, collect))
     }
 
@@ -230,6 +238,7 @@ impl Shared {
             skipped_files,
             engine: EngineId::Wasm,
             promoted: None,
+            packages: None,
             runtime,
             isolation: self.wall.isolation(),
             usage: Usage {
@@ -245,7 +254,17 @@ impl Shared {
 
 /// Whether a file can be part of the program.
 fn is_source(path: &WorkspacePath) -> bool {
-    std::path::Path::new(path.as_str()).extension().is_some_and(|extension| extension == "py")
+    is_source_name(path.as_str())
+}
+
+fn is_source_name(path: &str) -> bool {
+    std::path::Path::new(path).extension().is_some_and(|extension| extension == "py")
+}
+
+/// The tree of a layer, and how it is called in a job.
+fn open_layer(id: &str, pack: &std::path::Path) -> Result<(LayerEntry, OwnedFd), WasmError> {
+    let (file, length) = pool::open_ours(pack)?;
+    Ok((LayerEntry { id: id.to_owned(), length }, file))
 }
 
 /// As a value: what is too deep, or too large a number, for a reader of JSON is none.
@@ -272,6 +291,7 @@ fn job(plan: &Plan, id: protocol::RunId, runtime: usize, dialect: Dialect) -> Jo
             .iter()
             .map(|file| JobFile { path: file.path.as_str().to_owned(), contents: file.contents.clone() })
             .collect(),
+        layer: None,
         limits: JobLimits {
             wall_micros: micros(limits.wall),
             cpu_micros: micros(limits.cpu),

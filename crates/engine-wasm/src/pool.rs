@@ -96,13 +96,13 @@ impl Pool {
 pub(crate) fn open_runtime(runtime: &InstalledRuntime) -> Result<OpenRuntime, WasmError> {
     Ok(OpenRuntime {
         name: runtime.name.clone(),
-        module: open_ours(&runtime.module)?,
-        tree: runtime.tree.as_deref().map(open_ours).transpose()?,
+        module: open_ours(&runtime.module)?.0,
+        tree: runtime.tree.as_deref().map(|tree| open_ours(tree).map(|(tree, _)| tree)).transpose()?,
     })
 }
 
-/// Opens a file that nobody but us can have written. A compiled module is native code that will run.
-fn open_ours(path: &Path) -> Result<OwnedFd, WasmError> {
+/// Opens a file that nobody but us can have written, and says how long it is. A compiled module is native code that will run.
+pub(crate) fn open_ours(path: &Path) -> Result<(OwnedFd, u64), WasmError> {
     let refused = |reason: &str| WasmError::File { path: path.to_owned(), reason: reason.to_owned() };
     let open = || -> std::io::Result<(File, std::fs::Metadata)> {
         let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC;
@@ -120,5 +120,5 @@ fn open_ours(path: &Path) -> Result<OwnedFd, WasmError> {
     if metadata.mode() & 0o022 != 0 {
         return Err(refused("others may write to it"));
     }
-    Ok(file.into())
+    Ok((file.into(), metadata.len()))
 }

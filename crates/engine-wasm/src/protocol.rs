@@ -82,9 +82,9 @@ pub(crate) const OUTPUT_WINDOW: u64 = 256 << 10;
 /// How a job arrives.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Envelope {
-    /// In this packet.
+    /// In this packet. A layer's tree may be beside it.
     Inline(Box<Job>),
-    /// In the memfd beside it, so many bytes long.
+    /// In the memfd beside it, so many bytes long. A layer's tree may be behind that.
     Beside(u64),
 }
 
@@ -107,8 +107,18 @@ pub(crate) struct Job {
     /// Names and JSON texts.
     pub(crate) variables: Vec<(String, String)>,
     pub(crate) files: Vec<JobFile>,
+    /// Packages, whose tree comes beside the job.
+    pub(crate) layer: Option<LayerEntry>,
     pub(crate) limits: JobLimits,
     pub(crate) collect: Collecting,
+}
+
+/// Packages of a job. No two layers have the same id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LayerEntry {
+    pub(crate) id: String,
+    /// The size of its tree.
+    pub(crate) length: u64,
 }
 
 /// What a job is.

@@ -21,7 +21,8 @@ pub(crate) struct Runtime {
     pub(crate) driver: Box<dyn Driver>,
     pub(crate) pre: InstancePre<Guest>,
     pub(crate) grounds: Grounds,
-    /// Its files.
+    /// Its files, and as they are without packages.
+    pub(crate) tree: Option<Tree>,
     pub(crate) image: Image,
     /// Bytes of memory that an instance starts with, and that are not its run's to pay for.
     pub(crate) base_memory: u64,
@@ -44,8 +45,9 @@ impl Runtime {
             Start::EachTime => 0,
         };
         let grounds = Grounds::of(&module)?;
-        let image = image(tree.map(|file| map_tree(&file)).transpose()?)?;
-        Ok(Self { engine, memories, driver, pre, grounds, image, base_memory })
+        let tree = tree.map(|file| map_tree(&file)).transpose()?;
+        let image = image(tree.clone())?;
+        Ok(Self { engine, memories, driver, pre, grounds, tree, image, base_memory })
     }
 
     /// Whether memory is reset page by page.
@@ -54,9 +56,9 @@ impl Runtime {
     }
 }
 
-/// A runtime's files as its guests see them: the tree at the root, if there is one.
-pub(crate) fn image(tree: Option<Tree>) -> Result<Image> {
-    Ok(Image::new(tree.map(|tree| ("/", tree)))?)
+/// Files as guests see them: trees at the root, the first one's before the others'.
+pub(crate) fn image(trees: impl IntoIterator<Item = Tree>) -> Result<Image> {
+    Ok(Image::new(trees.into_iter().map(|tree| ("/", tree)))?)
 }
 
 /// All imports that a runtime can have. One that no driver knows traps when it is called, and never is.

@@ -83,6 +83,7 @@ fn read_headers(executor: &Executor, name: &str) -> Result<Vec<u8>, WasmError> {
         env: Vec::new(),
         variables: Vec::new(),
         files: Vec::new(),
+        layer: None,
         limits: JobLimits {
             wall_micros: HOUR_MICROS,
             cpu_micros: HOUR_MICROS,
@@ -93,7 +94,7 @@ fn read_headers(executor: &Executor, name: &str) -> Result<Vec<u8>, WasmError> {
         collect: Collecting::Contents,
     };
     let (ours, _theirs) = protocol::channel().map_err(WasmError::Sockets)?;
-    let (finished, _remains) = executor.execute(&job, &Arc::new(ours));
+    let (finished, _remains) = executor.execute(&job, None, &Arc::new(ours));
     let made = finished.files.into_iter().find(|file| file.path == MADE).and_then(|file| file.contents);
     made.ok_or_else(|| {
         let said: Vec<u8> = finished.output.into_iter().flat_map(|piece| piece.bytes).collect();
@@ -120,6 +121,11 @@ pub fn pack(folder: &Path, more: Vec<(String, Vec<u8>)>) -> Result<Vec<u8>, Wasm
             }
         }
     }
+    pack_files(&files)
+}
+
+/// Files by their paths, in one piece.
+pub(crate) fn pack_files(files: &[(String, Vec<u8>)]) -> Result<Vec<u8>, WasmError> {
     let files = files.iter().map(|(path, contents)| (path.as_str(), contents.as_slice()));
     Tree::pack(files).map_err(|error| WasmError::Pack(error.to_string()))
 }

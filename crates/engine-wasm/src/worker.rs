@@ -122,7 +122,7 @@ fn take_jobs(executor: &Executor, jobs: &Jobs) {
     let mut buffer = vec![0; MAX_PACKET];
     loop {
         match jobs.next(&mut buffer) {
-            Ok(Some(job)) => execute(executor, &job, jobs.socket()),
+            Ok(Some((job, layer))) => execute(executor, &job, layer.as_ref(), jobs.socket()),
             // The server is gone; whoever listens on the control socket ends the process.
             Ok(None) => return,
             // A packet that cannot be read names no run that could be told. The server would notice the missing answer.
@@ -133,10 +133,10 @@ fn take_jobs(executor: &Executor, jobs: &Jobs) {
     }
 }
 
-fn execute(executor: &Executor, job: &Job, jobs: &Arc<OwnedFd>) {
+fn execute(executor: &Executor, job: &Job, layer: Option<&OwnedFd>, jobs: &Arc<OwnedFd>) {
     let id = job.id;
     // The store is dropped after the answer is on its way.
-    let (finished, _remains) = executor.execute(job, jobs);
+    let (finished, _remains) = executor.execute(job, layer, jobs);
     send_reply(jobs, id, &Reply::Finished(Box::new(finished))).ok();
 }
 

@@ -96,22 +96,21 @@ impl AsFd for Launcher {
 }
 
 impl Monitor {
-    /// The next report, with the workspace beside [`Report::Ready`]; `None` when nobody is left to report. `WouldBlock` when there is
-    /// none yet.
-    pub fn receive(&self) -> io::Result<Option<(Report, Option<OwnedFd>)>> {
+    /// The next report, with the workspace and the way out beside [`Report::Ready`]; `None` when nobody is left to report. `WouldBlock`
+    /// when there is none yet.
+    pub fn receive(&self) -> io::Result<Option<(Report, Vec<OwnedFd>)>> {
         let received = match wire::receive::<Report>(&self.socket) {
             // The peer went without reading what we asked of it. The kernel says so once, before what the peer had sent.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => wire::receive::<Report>(&self.socket)?,
             received => received?,
         };
-        let Some((report, mut descriptors)) = received else {
+        let Some((report, descriptors)) = received else {
             return Ok(None);
         };
-        let descriptor = descriptors.pop();
-        if let (Report::Started(_), Some(pidfd)) = (&report, &descriptor) {
+        if let (Report::Started(_), [pidfd]) = (&report, descriptors.as_slice()) {
             self.pidfd.set(pidfd.try_clone()?).ok();
         }
-        Ok(Some((report, descriptor)))
+        Ok(Some((report, descriptors)))
     }
 
     /// Ends everything that the run started. Reports still come.

@@ -2,7 +2,8 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::os::fd::{AsFd as _, AsRawFd, OwnedFd};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,7 +21,7 @@ use crate::landlock::{Grant, Rule, rule};
 use crate::launcher::Filters;
 use crate::root;
 use crate::scratch::Scratch;
-use crate::spec::{Blueprint, Layer, Spec, Walls};
+use crate::spec::{Blueprint, EGRESS, Egress, Layer, Spec, Walls};
 use crate::supervisor::Supervisor;
 use crate::sys::{self, Groups};
 use crate::watchdog::{Processes, Watch, Watchdog};
@@ -156,6 +157,11 @@ struct Run<'a> {
 impl Run<'_> {
     fn in_namespaces(self, filters: &Filters) -> Result<(), Failure> {
         let workspace = root::furnish(self.spec, &self.contents)?;
+        // In this network, where nobody but the run can reach it; whoever accepts on it is elsewhere.
+        let way_out = match self.spec.egress {
+            Egress::None => None,
+            Egress::ThroughServer => Some(TcpListener::bind(EGRESS).at_path(Step::Loopback, "the way out")?),
+        };
         if self.spec.has(Layer::NonDumpableInit) {
             // This process is a copy of the launcher; a guest with the same user id could otherwise read its memory.
             set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Step::Supervise)?;
@@ -171,8 +177,10 @@ impl Run<'_> {
         if !pid_namespace {
             set_child_subreaper(Some(rustix::process::getpid())).at(Step::Supervise)?;
         }
-        wire::send(&self.report, &Report::Ready, &[workspace.as_fd()]).at(Step::Supervise)?;
-        drop(workspace);
+        let descriptors: Vec<BorrowedFd<'_>> =
+            std::iter::once(workspace.as_fd()).chain(way_out.as_ref().map(AsFd::as_fd)).collect();
+        wire::send(&self.report, &Report::Ready, &descriptors).at(Step::Supervise)?;
+        drop((workspace, way_out));
         Supervisor {
             lockdown: Lockdown {
                 spec: self.spec,

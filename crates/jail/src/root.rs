@@ -22,6 +22,7 @@ use crate::landlock::{Grant, Rule, rule};
 use crate::probe;
 use crate::spec::{BUILD, Blueprint, GUEST_ID, PidScope, Proc, Purpose, Spec, WORKSPACE};
 use crate::sys::{self, Groups, MountAccess};
+use crate::view::{Access, Mount};
 
 /// The device nodes a guest gets.
 pub(crate) const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
@@ -35,11 +36,18 @@ const BUILD_SITE: &str = "/tmp";
 /// The Landlock rules that belong to the root that [`raise`] makes. From the same lists as its mounts.
 pub(crate) fn rules(spec: &Spec) -> Vec<Rule> {
     let read = spec.view.paths.iter().map(|path| rule(path, Grant::Read));
+    let mounts = spec.view.mounts.iter().map(|mount| {
+        let grant = match mount.access {
+            Access::Read => Grant::Read,
+            Access::Write => Grant::Write,
+        };
+        rule(&mount.target, grant)
+    });
     let devices = DEVICES.iter().map(|device| rule(device, Grant::Device));
     let writable = WRITABLE.iter().map(|place| rule(place, Grant::Write));
     // What is in /etc and was not bound, we wrote. Names are visible everywhere: all of them are ours or the view's.
     let own = [rule("/", Grant::List), rule("/etc", Grant::Read), rule("/proc", Grant::Read)];
-    own.into_iter().chain(read).chain(devices).chain(writable).collect()
+    own.into_iter().chain(read).chain(mounts).chain(devices).chain(writable).collect()
 }
 
 /// Builds the root, makes it this process's, and takes on the guest's identity. Nothing in it is of a certain run yet: see [`furnish`].
@@ -47,6 +55,7 @@ pub(crate) fn raise(blueprint: &Blueprint, groups: Groups) -> Result<(), Failure
     // Sources first, with the server's own user id: paths below a private home open, and what is opened here cannot be swapped for
     // something else before it is placed.
     let view = open_sources(blueprint.view.paths.iter().map(PathBuf::as_path))?;
+    let mounts = open_mounts(&blueprint.view.mounts)?;
     let devices = open_sources(DEVICES.iter().map(Path::new))?;
     // Only a pid namespace of our own may have a fresh /proc.
     let host_proc = match blueprint.processes {
@@ -66,9 +75,11 @@ pub(crate) fn raise(blueprint: &Blueprint, groups: Groups) -> Result<(), Failure
             .at_path(Step::PlaceEntry, &link.at)?;
     }
     // A writable place mounted later would hide what lies below it, so that comes after it.
-    let (below_writable, plain): (Vec<_>, Vec<_>) = view.iter().partition(|source| is_below_writable(source.path));
-    for source in plain {
-        place(source, MountAccess::ReadOnly).at_path(Step::PlaceEntry, source.path)?;
+    let read_only = view.iter().map(|source| (source, MountAccess::ReadOnly));
+    let all = read_only.chain(mounts.iter().map(|(source, access)| (source, *access)));
+    let (below_writable, plain): (Vec<_>, Vec<_>) = all.partition(|(source, _)| is_below_writable(source.path));
+    for (source, access) in plain {
+        place(source, access).at_path(Step::PlaceEntry, source.path)?;
     }
 
     if blueprint.purpose == Purpose::Probe {
@@ -85,8 +96,8 @@ pub(crate) fn raise(blueprint: &Blueprint, groups: Groups) -> Result<(), Failure
     }
 
     mount_scratch().at(Step::MountScratch)?;
-    for source in below_writable {
-        place(source, MountAccess::ReadOnly).at_path(Step::PlaceEntry, source.path)?;
+    for (source, access) in below_writable {
+        place(source, access).at_path(Step::PlaceEntry, source.path)?;
     }
 
     // With both paths the same, the old root ends up below the new one at the same place, where it can be detached without a directory
@@ -117,6 +128,7 @@ fn is_below_writable(path: &Path) -> bool {
 }
 
 struct Source<'a> {
+    /// Where it goes.
     path: &'a Path,
     mount: OwnedFd,
 }
@@ -133,6 +145,22 @@ fn open_sources<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Vec<Sou
         }
     }
     Ok(sources)
+}
+
+/// The same for folders that go to another place, every one of which has to be there.
+fn open_mounts(mounts: &[Mount]) -> Result<Vec<(Source<'_>, MountAccess)>, Failure> {
+    let open = |mount: &'_ Mount| -> Result<OwnedFd, Failure> {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        open_tree(CWD, &mount.source, flags).at_path(Step::OpenSource, &mount.source)
+    };
+    let access = |access| match access {
+        Access::Read => MountAccess::ReadOnly,
+        Access::Write => MountAccess::Writable,
+    };
+    mounts
+        .iter()
+        .map(|mount| Ok((Source { path: &mount.target, mount: open(mount)? }, access(mount.access))))
+        .collect()
 }
 
 /// The path below the directory where the root is built.

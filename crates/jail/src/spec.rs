@@ -24,6 +24,8 @@ pub struct Spec {
     pub walls: Walls,
     /// Host paths that the guest can read.
     pub view: View,
+    /// Whether there is a way out of its network: a listening socket on [`EGRESS`], on which the server alone accepts. Needs namespaces.
+    pub egress: Egress,
     /// Limits.
     pub limits: Limits,
     /// Environment of every command, `NAME=value`. Text without NUL.
@@ -36,6 +38,18 @@ pub struct Spec {
     pub purpose: Purpose,
     /// Layers left out, so that tests can show what each one stops. Empty in every product path; anything else is level `none`.
     pub without: Vec<Layer>,
+}
+
+/// Where a guest finds its way out, if it has one.
+pub const EGRESS: std::net::SocketAddrV4 = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 3128);
+
+/// A way out of a jail's network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Egress {
+    /// There is none.
+    None,
+    /// What is sent to [`EGRESS`] comes to the server.
+    ThroughServer,
 }
 
 /// Which set of walls.

@@ -118,6 +118,8 @@ pub(crate) enum MountAccess {
     ReadOnly,
     /// A device node: writable, no set-user-id bit honoured.
     Device,
+    /// Everything but devices and set-user-id bits.
+    Writable,
 }
 
 impl MountAccess {
@@ -125,6 +127,7 @@ impl MountAccess {
         match self {
             Self::ReadOnly => MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
             Self::Device => libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
+            Self::Writable => libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
         }
     }
 }

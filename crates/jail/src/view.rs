@@ -10,6 +10,24 @@ use serde::{Deserialize, Serialize};
 pub struct View {
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) links: Vec<Link>,
+    pub(crate) mounts: Vec<Mount>,
+}
+
+/// A host folder that a guest sees at another place. Needs a root of its own: [`Walls::Namespaces`](crate::Walls::Namespaces).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mount {
+    pub(crate) source: PathBuf,
+    pub(crate) target: PathBuf,
+    pub(crate) access: Access,
+}
+
+/// What a guest can do with what is in a mounted folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Access {
+    /// Read and execute.
+    Read,
+    /// Everything. For our own programs, on folders of ours, and never with a guest's code.
+    Write,
 }
 
 /// A symbolic link in the root.
@@ -36,7 +54,7 @@ const CONFIGURATION: &[&str] = &[
 impl View {
     /// What every guest sees of this host. Looks at the file system once; make it at start-up.
     pub fn of_host() -> Self {
-        let mut view = Self { paths: Vec::new(), links: Vec::new() };
+        let mut view = Self { paths: Vec::new(), links: Vec::new(), mounts: Vec::new() };
         for path in TREES.iter().chain(CONFIGURATION) {
             view.add(Path::new(path));
         }
@@ -57,6 +75,16 @@ impl View {
         if !covered && fs::symlink_metadata(path).is_ok() {
             self.paths.push(path.to_owned());
         }
+    }
+
+    /// Shows a folder at another place. It must be there when the jail is built: a run without it would not be the one that was meant.
+    pub fn mount(&mut self, source: &Path, target: &Path, access: Access) {
+        self.mounts.push(Mount { source: source.to_owned(), target: target.to_owned(), access });
+    }
+
+    /// A symbolic link in the root.
+    pub fn link(&mut self, at: &Path, to: &Path) {
+        self.links.push(Link { at: at.to_owned(), to: to.to_owned() });
     }
 
     /// Whether a guest can read this path.

@@ -52,7 +52,7 @@ pub(crate) enum Namespaces {
 pub enum Report {
     /// The run's first process exists. Beside it: its pidfd.
     Started(Holders),
-    /// Its root stands and its files are written. Beside it: the workspace.
+    /// Its root stands and its files are written. Beside it: the workspace, and the way out of its network if it has one.
     Ready,
     /// What a probe saw from inside.
     Probed(Seen),

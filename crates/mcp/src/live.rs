@@ -47,6 +47,11 @@ impl LiveOutput for Live {
         drop(heard);
         self.0.there_is_news.notify_one();
     }
+
+    fn news(&mut self, text: &str) {
+        self.0.heard.lock().unwrap_or_else(PoisonError::into_inner).news = text.as_bytes().to_vec();
+        self.0.there_is_news.notify_one();
+    }
 }
 
 impl Live {

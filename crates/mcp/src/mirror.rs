@@ -11,6 +11,8 @@ use crate::{room, uri};
 
 /// The most links. All files are in the structured result.
 const MOST_LINKS: usize = 32;
+/// The most packages that are told of. All are in the structured result.
+const MOST_PACKAGES: usize = 8;
 /// What a block takes beside its contents.
 const BLOCK: usize = 200;
 
@@ -87,6 +89,12 @@ fn unusual(outcome: &Outcome, run: Option<&str>, dropped: [(&str, u64); 2]) -> O
     }
     if let Some(promotion) = &outcome.promoted {
         remarks.push(format!("ran natively: {}", promotion.reason));
+    }
+    if let Some(packages) = outcome.packages.as_ref().filter(|packages| !packages.cached)
+        && let Some(layer) = &packages.layer
+    {
+        let names: Vec<String> = layer.packages.iter().take(MOST_PACKAGES).map(ToString::to_string).collect();
+        remarks.push(format!("installed {} in {:.1} s", names.join(", "), packages.took.as_secs_f64()));
     }
     for (stream, dropped) in dropped {
         if dropped > 0 {

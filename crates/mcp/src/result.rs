@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sandbox::{CpuSource, LastValue, MemorySource, Outcome, OutputFile, Status, signal_name};
+use sandbox::{CpuSource, LastValue, MemorySource, Outcome, OutputFile, Provided, Status, signal_name};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -50,6 +50,9 @@ pub struct RunResult<'a> {
     runtime: RuntimeEntry<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     promoted: Option<PromotionEntry<'a>>,
+    /// Packages that were made ready for the program
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packages: Option<PackagesEntry<'a>>,
     isolation: IsolationEntry<'a>,
     usage: UsageEntry,
 }
@@ -98,6 +101,25 @@ struct RuntimeEntry<'a> {
 struct PromotionEntry<'a> {
     from: String,
     reason: &'a str,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct PackagesEntry<'a> {
+    installed: Vec<PackageEntry<'a>>,
+    /// How long that took, before the run
+    ms: f64,
+    /// Whether they were here already
+    cached: bool,
+    /// Imports for which there is no package
+    #[schemars(default)]
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    unknown: &'a [String],
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct PackageEntry<'a> {
+    name: &'a str,
+    version: &'a str,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -173,6 +195,7 @@ impl<'a> RunResult<'a> {
                 .promoted
                 .as_ref()
                 .map(|promotion| PromotionEntry { from: promotion.from.to_string(), reason: &promotion.reason }),
+            packages: outcome.packages.as_ref().map(PackagesEntry::new),
             isolation: IsolationEntry {
                 level: outcome.isolation.level.to_string(),
                 missing: &outcome.isolation.missing,
@@ -196,6 +219,18 @@ impl<'a> RunResult<'a> {
                     MemorySource::Linear => "linear",
                 },
             },
+        }
+    }
+}
+
+impl<'a> PackagesEntry<'a> {
+    fn new(provided: &'a Provided) -> Self {
+        let packages = provided.layer.iter().flat_map(|layer| &layer.packages);
+        Self {
+            installed: packages.map(|it| PackageEntry { name: &it.name, version: &it.version }).collect(),
+            ms: millis(provided.took),
+            cached: provided.cached,
+            unknown: &provided.unknown,
         }
     }
 }

@@ -8,10 +8,13 @@ use std::num::NonZero;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use sandbox::{Engine, EngineError, EngineId, GuestError, LiveOutput, Outcome, Plan, Promotion, Refusal, Status};
+use sandbox::{
+    Engine, EngineError, EngineId, GuestError, LiveOutput, Outcome, Promotion, ProvideError, Refusal, Status,
+};
 
 use crate::stage::{Leg, Stage};
-use crate::{Runtime, run_on};
+use crate::errand::{Errand, final_word};
+use crate::{RunError, Runtime, run_on};
 
 /// How long a run may take in WebAssembly before it is also started natively. Most runs are over long before; one that is not is likely
 /// to compute, which native code does several times faster.
@@ -21,23 +24,40 @@ impl Runtime {
     pub(crate) async fn run_auto(
         &self,
         wasm: &dyn Engine,
-        plan: Plan,
+        errand: Errand,
         live: &mut dyn LiveOutput,
-    ) -> Result<Outcome, EngineError> {
-        let native = match self.engine(EngineId::Native).map(|engine| (engine, engine.serves(plan.language()))) {
+    ) -> Result<Outcome, RunError> {
+        let native = self.engine(EngineId::Native).map(|engine| (engine, engine.serves(errand.plan.language())));
+        let native = match native {
             Some((engine, Ok(()))) => engine,
             refused => {
-                let outcome = run_on(wasm, plan, live).await?;
+                let ready = self.furnish(&errand, EngineId::Wasm, live).await.map_err(final_word)?;
+                let _turn = self.turns.take(errand.plan.principal()).await;
+                let outcome = run_on(wasm, ready, live).await?;
                 return Ok(explain(outcome, refused.and_then(|(_, served)| served.err()).as_ref()));
             }
         };
-        if let Some(reason) = wasm.prefers_another(&plan) {
-            return Ok(promote(run_on(native.as_ref(), plan, live).await?, reason.to_owned()));
-        }
+        let ready = match wasm.prefers_another(&errand.plan) {
+            Some(reason) => Err(reason.to_owned()),
+            None => match self.furnish(&errand, EngineId::Wasm, live).await {
+                Ok(ready) => Ok(ready),
+                Err(ProvideError::Unsuited(reason)) => Err(reason),
+                Err(error) => return Err(final_word(error)),
+            },
+        };
+        let ready = match ready {
+            Ok(ready) => ready,
+            Err(reason) => {
+                let ready = self.furnish(&errand, EngineId::Native, live).await.map_err(final_word)?;
+                let _turn = self.turns.take(errand.plan.principal()).await;
+                return Ok(promote(run_on(native.as_ref(), ready, live).await?, reason));
+            }
+        };
+        let _turn = self.turns.take(errand.plan.principal()).await;
         let started = Instant::now();
         let stage = Stage::new(live);
         let mut first_leg = Leg::new(&stage, EngineId::Wasm);
-        let mut first = pin!(run_on(wasm, plan.clone(), &mut first_leg));
+        let mut first = pin!(run_on(wasm, ready, &mut first_leg));
 
         let outcome = if let Ok(finished) = tokio::time::timeout(HEDGE_AFTER, &mut first).await {
             finished?
@@ -45,10 +65,12 @@ impl Runtime {
             // Only where nobody waits for the turn that it takes, and where there is a processor for it: with more runs than processors it
             // would slow all of them.
             if self.turns.load().running <= processors()
-                && let Some(_turn) = self.turns.try_take(plan.principal())
+                && let Some(_turn) = self.turns.try_take(errand.plan.principal())
             {
-                let wall = plan.limits().wall.saturating_sub(started.elapsed());
-                return race(first, native.as_ref(), plan.within(wall), &stage).await;
+                let wall = errand.plan.limits().wall.saturating_sub(started.elapsed());
+                let mut leg = Leg::new(&stage, EngineId::Native);
+                let second = self.run_natively(native.as_ref(), errand.with(|plan| plan.within(wall)), &mut leg);
+                return race(first, second, &stage).await;
             }
             stage.commit(EngineId::Wasm);
             first.await?
@@ -61,9 +83,20 @@ impl Runtime {
             // The caller has seen output of this run already, and cannot be shown another's.
             return Ok(explain(outcome, None));
         }
-        let wall = plan.limits().wall.saturating_sub(started.elapsed());
-        let promoted = run_on(native.as_ref(), plan.within(wall), &mut Leg::new(&stage, EngineId::Native)).await?;
+        let wall = errand.plan.limits().wall.saturating_sub(started.elapsed());
+        let errand = errand.with(|plan| plan.within(wall));
+        let promoted = self.run_natively(native.as_ref(), errand, &mut Leg::new(&stage, EngineId::Native)).await?;
         Ok(promote(promoted, reason))
+    }
+
+    async fn run_natively(
+        &self,
+        native: &dyn Engine,
+        errand: Errand,
+        live: &mut dyn LiveOutput,
+    ) -> Result<Outcome, RunError> {
+        let ready = self.furnish(&errand, EngineId::Native, live).await.map_err(final_word)?;
+        Ok(run_on(native, ready, live).await?)
     }
 }
 
@@ -74,12 +107,10 @@ fn processors() -> usize {
 /// Two runs of the same program; the first to finish wins.
 async fn race(
     mut first: std::pin::Pin<&mut impl Future<Output = Result<Outcome, EngineError>>>,
-    native: &dyn Engine,
-    plan: Plan,
+    second: impl Future<Output = Result<Outcome, RunError>>,
     stage: &Stage<'_>,
-) -> Result<Outcome, EngineError> {
-    let mut second_leg = Leg::new(stage, EngineId::Native);
-    let mut second = pin!(run_on(native, plan, &mut second_leg));
+) -> Result<Outcome, RunError> {
+    let mut second = pin!(second);
     // The one that is expected to win is the one that is shown, unless the other one's output is on show already.
     let shown = stage.commit(EngineId::Native);
     let native_outcome =
@@ -100,7 +131,7 @@ async fn race(
         }
         // Both ends are at the same deadline, or it is something that native code may be able to do.
         Ok(outcome) if !shown => return Ok(explain(outcome, None)),
-        Err(error) if !shown => return Err(error),
+        Err(error) if !shown => return Err(error.into()),
         Ok(_) | Err(_) => {}
     }
     second.await.map(native_outcome)

@@ -1,17 +1,19 @@
 //! The story of a run, told in [`Runtime::run`].
 
 mod auto;
+mod errand;
 mod stage;
 mod turns;
 
 use std::sync::Arc;
 
 use sandbox::{
-    Engine, EngineChoice, EngineError, EngineId, Language, LiveOutput, Outcome, Plan, Policy, Refusal, Request,
-    RuntimeInfo,
+    Engine, EngineChoice, EngineError, EngineId, Language, LiveOutput, Outcome, Packages, Plan, Policy, Refusal,
+    Request, RuntimeInfo,
 };
 
 pub use crate::turns::Load;
+use crate::errand::Ready;
 use crate::turns::Turns;
 
 /// Runs per core at one time; more wait their turn. Most runs wait for something (a sleep, a start-up), so a
@@ -25,6 +27,7 @@ pub struct Runtime {
     /// In order of preference.
     engines: Vec<Arc<dyn Engine>>,
     turns: Turns,
+    packages: Option<Arc<dyn Packages>>,
 }
 
 /// How many runs there are at one time on this machine.
@@ -46,7 +49,7 @@ pub enum RunError {
 impl Runtime {
     /// `engines` in order of preference.
     pub fn new(policy: Policy, engines: Vec<Arc<dyn Engine>>) -> Self {
-        Self { policy, engines, turns: Turns::new(runs_at_one_time()) }
+        Self { policy, engines, turns: Turns::new(runs_at_one_time()), packages: None }
     }
 
     /// Runs a request to its end. Dropping the future ends the run and everything it started.
@@ -63,12 +66,21 @@ impl Runtime {
     /// Runs what was admitted. Dropping the future ends the run and everything it started.
     pub async fn carry_out(&self, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, RunError> {
         let engine = self.first_that_serves(plan.language(), plan.engine())?;
-        let _turn = self.turns.take(plan.principal()).await;
-        if plan.engine() == EngineChoice::Auto && engine.id() == EngineId::Wasm {
-            return Ok(self.run_auto(&**engine, plan, live).await?);
+        let errand = self.errand(plan)?;
+        if errand.plan.engine() == EngineChoice::Auto && engine.id() == EngineId::Wasm {
+            return self.run_auto(&**engine, errand, live).await;
         }
-        let outcome = run_on(&**engine, plan, live).await?;
+        let ready = self.furnish(&errand, engine.id(), live).await.map_err(errand::final_word)?;
+        let _turn = self.turns.take(ready.plan.principal()).await;
+        let outcome = run_on(&**engine, ready, live).await?;
         Ok(auto::explain(outcome, None))
+    }
+
+    /// Programs can have packages from now on.
+    #[must_use]
+    pub fn with_packages(mut self, packages: Arc<dyn Packages>) -> Self {
+        self.packages = Some(packages);
+        self
     }
 
     /// No caller has more runs than this at one time; more of its requests wait. Without it, one that is alone may have all.
@@ -143,6 +155,8 @@ impl Runtime {
     }
 }
 
-async fn run_on(engine: &dyn Engine, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, EngineError> {
-    engine.open(plan).await?.run(live).await
+async fn run_on(engine: &dyn Engine, ready: Ready, live: &mut dyn LiveOutput) -> Result<Outcome, EngineError> {
+    let mut outcome = engine.open(ready.plan).await?.run(live).await?;
+    outcome.packages = ready.packages;
+    Ok(outcome)
 }

@@ -130,6 +130,10 @@ impl<'s, 'a> Leg<'s, 'a> {
 }
 
 impl LiveOutput for Leg<'_, '_> {
+    fn news(&mut self, text: &str) {
+        self.stage.state.lock().unwrap_or_else(PoisonError::into_inner).live.news(text);
+    }
+
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         self.stage.state.lock().unwrap_or_else(PoisonError::into_inner).output(self.engine, stream, bytes);
     }

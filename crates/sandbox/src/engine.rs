@@ -51,6 +51,9 @@ pub trait Sandbox: Send {
 pub trait LiveOutput: Send {
     /// The next bytes of a stream. Not necessarily whole lines or characters.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
+
+    /// What is done for the run before it starts, in a few words.
+    fn news(&mut self, _: &str) {}
 }
 
 /// For callers that only want the result.

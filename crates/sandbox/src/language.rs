@@ -68,6 +68,8 @@ pub struct Toolchain {
     pub version: &'static [&'static str],
     /// How a program is given variables, when it can be.
     pub variables: Option<Preset>,
+    /// How it finds packages that were made ready for a program.
+    pub packages: PackageUse,
     /// What it does with address space, which decides how memory can be limited on a host without memory cgroups.
     pub address_space: AddressSpace,
 }
@@ -80,6 +82,22 @@ pub enum Package {
     /// Not in Debian: a phrase that says where it is had.
     Elsewhere(&'static str),
 }
+
+/// How a tool finds packages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PackageUse {
+    /// It does not.
+    None,
+    /// Its [`Preset`] tells it of [`PYTHON_PACKAGES`].
+    Preset,
+    /// In a `node_modules` above the program, which is [`NODE_PACKAGES`].
+    NodeModules,
+}
+
+/// Where a Python program's packages are.
+pub const PYTHON_PACKAGES: &str = "/packages/python";
+/// Where a JavaScript program's packages are.
+pub const NODE_PACKAGES: &str = "/node_modules";
 
 /// How a runtime uses address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,6 +21,7 @@ mod language;
 mod limits;
 mod nearest;
 mod outcome;
+mod packages;
 mod path;
 mod plan;
 mod policy;
@@ -33,8 +34,8 @@ pub use diagnose::{Evidence, Step, diagnose};
 pub use engine::{BoxFuture, Engine, EngineError, LiveOutput, RuntimeInfo, Sandbox, Stream};
 pub use isolation::{Enforcement, Isolation, Level, Requirement};
 pub use language::{
-    AddressSpace, DetectError, Detected, Language, Naming, Package, Preset, ProgramNames, Sample, Toolchain, detect,
-    strip_fence,
+    AddressSpace, DetectError, Detected, Language, NODE_PACKAGES, Naming, PYTHON_PACKAGES, Package, PackageUse, Preset,
+    ProgramNames, Sample, Toolchain, detect, strip_fence,
 };
 pub use limits::{LimitKind, Limits, LimitsRequest};
 pub use nearest::nearest;
@@ -42,6 +43,7 @@ pub use outcome::{
     CpuSource, GuestError, LastValue, MemorySource, Outcome, OutputFile, Promotion, SkipReason, SkippedFile, Status,
     Usage, signal_name,
 };
+pub use packages::{Held, Imported, Layer, LayerKind, PackageVersion, Packages, ProvideError, Provided, Wanted};
 pub use path::{PathError, WorkspacePath};
 pub use plan::{Plan, PlannedFile};
 pub use policy::Policy;

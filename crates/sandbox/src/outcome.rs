@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Captured, EngineId, Isolation, LimitKind, RuntimeInfo};
+use crate::{Captured, EngineId, Isolation, LimitKind, Provided, RuntimeInfo};
 
 /// Everything worth knowing about a run that started.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +29,8 @@ pub struct Outcome {
     pub engine: EngineId,
     /// Why it was not the engine that was tried first.
     pub promoted: Option<Promotion>,
+    /// The packages that were made ready for it.
+    pub packages: Option<Provided>,
     /// What ran it.
     pub runtime: RuntimeInfo,
     /// The walls that stood.

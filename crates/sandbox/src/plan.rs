@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Collect, EngineChoice, Language, Limits, Principal, ProgramNames, Variable, WorkspacePath};
+use crate::{Collect, EngineChoice, Language, Layer, Limits, Principal, ProgramNames, Variable, WorkspacePath};
 
 /// A run that may start. Only [`Policy::admit`](crate::Policy::admit) makes one, so whoever holds it knows that every field was checked:
 /// the language exists, paths stay inside the workspace, limits are within the operator's.
@@ -17,6 +17,8 @@ pub struct Plan {
     pub(crate) compiler_args: Vec<String>,
     pub(crate) files: Vec<PlannedFile>,
     pub(crate) variables: Vec<Variable>,
+    pub(crate) packages: Vec<String>,
+    pub(crate) layer: Option<Layer>,
     pub(crate) principal: Principal,
     pub(crate) engine: EngineChoice,
     pub(crate) limits: Limits,
@@ -81,6 +83,23 @@ impl Plan {
     /// Variables to set, by names that are identifiers, none twice.
     pub fn variables(&self) -> &[Variable] {
         &self.variables
+    }
+
+    /// Packages that its caller named, unchecked but for their number and size.
+    pub fn packages(&self) -> &[String] {
+        &self.packages
+    }
+
+    /// The packages that were made ready for it.
+    pub fn layer(&self) -> Option<&Layer> {
+        self.layer.as_ref()
+    }
+
+    /// The same run with packages.
+    #[must_use]
+    pub fn with_layer(mut self, layer: Option<Layer>) -> Self {
+        self.layer = layer;
+        self
     }
 
     /// On whose behalf it runs.

@@ -34,6 +34,8 @@ impl Policy {
     pub const MAX_ARGUMENTS: Bytes = Bytes::kib(512);
     /// How many input files a request may carry.
     pub const MAX_FILES: usize = 1_024;
+    /// How many packages a request may name.
+    pub const MAX_PACKAGES: usize = 64;
 
     /// Checks everything that can be checked without touching the host, once. The only maker of a [`Plan`].
     pub fn admit(&self, request: Request) -> Result<Plan, Refusal> {
@@ -48,6 +50,7 @@ impl Policy {
         check_arguments_size(&request.args, &request.env)?;
         check_variables(&request.variables, language)?;
         check_arguments(&request.compiler_args, language)?;
+        check_packages(&request.packages, language)?;
         if let Some(host) = request.network.first() {
             return Err(Refusal::new(
                 "network",
@@ -65,6 +68,8 @@ impl Policy {
             compiler_args: request.compiler_args,
             files,
             variables: request.variables,
+            packages: request.packages,
+            layer: None,
             principal: request.principal,
             engine: request.engine,
             limits,
@@ -319,6 +324,27 @@ fn check_variables(variables: &[Variable], language: &Language) -> Result<(), Re
         if !seen.insert(name) {
             return Err(Refusal::new("variables", format!("`variables` sets `{name}` twice"), "set each once"));
         }
+    }
+    Ok(())
+}
+
+/// Languages whose programs can be given packages.
+const WITH_PACKAGES: &[&str] = &["python", "javascript", "typescript"];
+
+fn check_packages(packages: &[String], language: &Language) -> Result<(), Refusal> {
+    if !packages.is_empty() && !WITH_PACKAGES.contains(&language.id) {
+        return Err(Refusal::new(
+            "packages",
+            format!("`packages` cannot be installed for {}", language.name),
+            format!("leave `packages` out; they can be had for {}", WITH_PACKAGES.join(", ")),
+        ));
+    }
+    if packages.len() > Policy::MAX_PACKAGES {
+        return Err(Refusal::new(
+            "packages",
+            format!("`packages` names {} packages, above the limit of {}", packages.len(), Policy::MAX_PACKAGES),
+            "name those that the program imports; what they need comes with them",
+        ));
     }
     Ok(())
 }

@@ -26,6 +26,8 @@ pub struct Request {
     pub files: Vec<InputFile>,
     /// Variables that the program finds set, for languages that can have them.
     pub variables: Vec<Variable>,
+    /// Packages that it imports, as its language's registry names them.
+    pub packages: Vec<String>,
     /// On whose behalf it runs.
     pub principal: Principal,
     /// Which engine to use.

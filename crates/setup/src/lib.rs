@@ -48,6 +48,7 @@ mod recipes;
 mod steps;
 mod store;
 mod temporary;
+mod tools;
 mod walk;
 
 use std::error::Error;
@@ -64,6 +65,7 @@ pub use private::Untrusted;
 pub use progress::{Progress, Style};
 pub use provision::{Provisioned, Summary};
 pub use recipes::Recipes;
+pub use tools::{TOOLS, Tool, tool};
 pub use store::{Installed, Listed, Needs, NotUsable};
 
 /// A recipe's result in its folder: the module to start and snapshot.

@@ -18,6 +18,7 @@ use crate::private;
 use crate::recipes;
 use crate::store::{self, Installed, Needs, NotUsable};
 use crate::temporary::Temporary;
+use crate::tools;
 use crate::{PACK, REACTOR, SNAPSHOT, Scratch, Setup, TREE};
 
 /// Larger than any snapshot, pack or list of facts; who sizes them is a recipe, or whoever made an import.
@@ -148,7 +149,7 @@ impl Setup {
     }
 
     /// Runs the recipe, unless its result is kept from before.
-    fn build(
+    pub(crate) fn build(
         &self,
         layout: &Layout,
         runtime: &'static Runtime,
@@ -156,7 +157,7 @@ impl Setup {
         reporter: &mut Reporter<'_>,
     ) -> Result<Built, SetupError> {
         let place = layout.built(runtime).join(self.recipes.key(runtime).name());
-        if let Some(facts) = kept(&place)? {
+        if let Some(facts) = kept(runtime, &place)? {
             return Ok(Built { folder: place, facts, steps: 0, is_new: false });
         }
         if !self.recipes.has(runtime) {
@@ -186,7 +187,7 @@ impl Setup {
             steps = step.of;
             reporter.step(step.index, step.of + OUR_STEPS, &step.text);
         })?;
-        let facts = check_result(&out).map_err(|what| SetupError::RecipeResult { what, log: Some(log) })?;
+        let facts = check_result(runtime, &out).map_err(|what| SetupError::RecipeResult { what, log: Some(log) })?;
         keep_built(layout, runtime, &temporary, &out, &place)?;
         Ok(Built { folder: place, facts, steps, is_new: true })
     }
@@ -268,7 +269,7 @@ enum Todo {
 }
 
 /// A recipe's result.
-struct Built {
+pub(crate) struct Built {
     folder: PathBuf,
     facts: Facts,
     /// The recipe's own.
@@ -357,23 +358,27 @@ fn publish_json(value: &impl serde::Serialize, temporary: &Temporary, place: &Pa
 }
 
 /// The facts of a recipe's result that was kept. Its folder was complete before it got its name.
-fn kept(place: &Path) -> Result<Option<Facts>, FileError> {
-    Ok(private::check_folder(place)?.and_then(|()| check_result(place).ok()))
+pub(crate) fn kept(runtime: &Runtime, place: &Path) -> Result<Option<Facts>, FileError> {
+    Ok(private::check_folder(place)?.and_then(|()| check_result(runtime, place).ok()))
 }
 
 /// What a recipe left, or what is wrong with it.
-fn check_result(folder: &Path) -> Result<Facts, &'static str> {
-    let is_file = |name: &str, most: u64| {
+fn check_result(runtime: &Runtime, folder: &Path) -> Result<Facts, &'static str> {
+    let is_file = |name: &Path, most: u64| {
         fs::symlink_metadata(folder.join(name)).is_ok_and(|found| found.is_file() && (1..=most).contains(&found.len()))
     };
     let tree = fs::symlink_metadata(folder.join(TREE));
-    if !is_file(REACTOR, MOST_SNAPSHOT) {
+    if tools::is_tool(runtime) {
+        if !is_file(&tools::program(runtime), MOST_SNAPSHOT) {
+            return Err(runtime.name);
+        }
+    } else if !is_file(Path::new(REACTOR), MOST_SNAPSHOT) {
         return Err(REACTOR);
     }
     if tree.is_ok_and(|tree| !tree.is_dir()) {
         return Err(TREE);
     }
-    let facts = if is_file("facts", MOST_FACTS) { fs::read_to_string(folder.join("facts")).ok() } else { None };
+    let facts = if is_file(Path::new("facts"), MOST_FACTS) { fs::read_to_string(folder.join("facts")).ok() } else { None };
     facts.and_then(|text| Facts::parse(&text)).ok_or("facts")
 }
 

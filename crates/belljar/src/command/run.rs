@@ -86,6 +86,7 @@ fn request(arguments: RunArguments, collect: Collect) -> anyhow::Result<Request>
         env,
         files,
         variables,
+        packages: arguments.packages,
         principal: Principal::default(),
         engine: match arguments.engine {
             EngineArgument::Auto => EngineChoice::Auto,
@@ -185,6 +186,10 @@ impl LiveOutput for Live {
         if written.is_err() {
             self.reader_gone.notify_one();
         }
+    }
+
+    fn news(&mut self, text: &str) {
+        report::note(&format!("belljar: {text}\n"));
     }
 }
 

@@ -105,7 +105,7 @@ impl<'a> Workshop<'a> {
             files: job.limits.files.saturating_add(1_000),
             ..job.limits
         });
-        let mut finished = match self.worker.0.run(job, &mut self.said).await {
+        let mut finished = match self.worker.0.run(job, None, &mut self.said).await {
             Ok(finished) => self.spent.and(finished),
             // Long before its time it was told to end, and is ended for it now.
             Err(WasmError::Unresponsive) => return Err(self.stopped(End::TimedOut)),
@@ -130,7 +130,7 @@ impl<'a> Workshop<'a> {
             ..crate::job(self.plan, self.worker.0.number(), 0, Dialect::Plain)
         };
         let over = self.spent.wall_left();
-        let Ok(finished) = tokio::time::timeout(over, self.worker.0.run(job, &mut ())).await else {
+        let Ok(finished) = tokio::time::timeout(over, self.worker.0.run(job, None, &mut ())).await else {
             return Err(self.stopped(End::TimedOut));
         };
         let Finished { end, mut files, .. } = self.spent.and(finished?);

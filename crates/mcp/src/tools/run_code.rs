@@ -49,6 +49,9 @@ struct Arguments {
     /// Variables set before the program starts, by name (Python, JavaScript, TypeScript)
     #[serde(default)]
     variables: Map<String, Value>,
+    /// Packages the program imports, from PyPI or npm, such as pandas>=2 or zod@^3. Imports that need one are mostly found without this
+    #[serde(default)]
+    packages: Vec<String>,
     /// auto (default) starts in WebAssembly and moves to native when it has to; wasm and native stay where they are
     #[serde(default)]
     engine: Engine,
@@ -125,6 +128,7 @@ pub(crate) fn prepare(given: Option<Map<String, Value>>, principal: Principal) -
         env: given.env.into_iter().collect(),
         files,
         variables: variables.collect(),
+        packages: given.packages,
         principal,
         engine: match given.engine {
             Engine::Auto => EngineChoice::Auto,

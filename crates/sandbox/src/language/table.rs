@@ -10,7 +10,7 @@ mod functional;
 mod managed;
 mod scripting;
 
-use super::{AddressSpace, Language, Package, Toolchain};
+use super::{AddressSpace, Language, Package, PackageUse, Toolchain};
 
 pub(super) static LANGUAGES: &[Language] = &[
     scripting::PYTHON,
@@ -75,6 +75,7 @@ const INTERPRETER: Toolchain = Toolchain {
     reads: &[],
     version: &["--version"],
     variables: None,
+    packages: PackageUse::None,
     address_space: AddressSpace::Proportional,
 };
 

@@ -1,6 +1,6 @@
 //! Scripting languages: an interpreter reads the source.
 
-use super::super::{AddressSpace, Language, Naming, Package, Preset, Sample, Toolchain};
+use super::super::{AddressSpace, Language, Naming, Package, PackageUse, Preset, Sample, Toolchain};
 use super::INTERPRETER;
 
 /// Where Debian and npm put the modules of tools that are themselves written in JavaScript.
@@ -14,13 +14,21 @@ const CPYTHON: Toolchain = Toolchain {
     variables: Some(Preset {
         file: (
             "sitecustomize.py",
-            "import __main__, json, os, sys\n\
-             with open(os.path.join(os.path.dirname(__file__), 'variables.json'), encoding='utf-8') as file:\n    \
-                 __main__.__dict__.update(json.load(file))\n\
-             sys.path.remove(os.path.dirname(__file__))\n",
+            // Packages come behind the standard library, which they cannot replace, and before the host's own.
+            "import __main__, os, sys\n\
+             here, packages = os.path.dirname(__file__), '/packages/python'\n\
+             sys.path.remove(here)\n\
+             if os.path.isdir(packages):\n    \
+                 site = [at for at, path in enumerate(sys.path) if path.endswith(('site-packages', 'dist-packages'))]\n    \
+                 sys.path.insert(site[0] if site else len(sys.path), packages)\n\
+             if os.path.exists(os.path.join(here, 'variables.json')):\n    \
+                 import json\n    \
+                 with open(os.path.join(here, 'variables.json'), encoding='utf-8') as file:\n        \
+                     __main__.__dict__.update(json.load(file))\n",
         ),
         env: ("PYTHONPATH", "{build}"),
     }),
+    packages: PackageUse::Preset,
     ..INTERPRETER
 };
 
@@ -59,6 +67,7 @@ const NODE: Toolchain = Toolchain {
         ),
         env: ("NODE_OPTIONS", "--require {build}/variables.cjs"),
     }),
+    packages: PackageUse::NodeModules,
     address_space: AddressSpace::Reserved,
     ..INTERPRETER
 };
@@ -76,10 +85,12 @@ const DENO: Toolchain = Toolchain {
         "--cached-only",
         "--no-config",
         "--no-lock",
+        "--node-modules-dir=manual",
         "--v8-flags=--max-old-space-size={memory_mb}",
         "{source}",
     ],
     env: &[("DENO_DIR", "{build}/deno"), ("DENO_NO_UPDATE_CHECK", "1"), ("NO_COLOR", "1")],
+    packages: PackageUse::NodeModules,
     address_space: AddressSpace::Reserved,
     ..INTERPRETER
 };
@@ -89,6 +100,7 @@ const BUN: Toolchain = Toolchain {
     package: Package::Elsewhere("`npm install -g bun`"),
     run: &["{program}", "run", "--no-install", "{source}"],
     // JavaScriptCore sizes its heap by the memory that it believes the machine has, in bytes.
+    packages: PackageUse::NodeModules,
     env: &[
         ("BUN_JSC_forceRAMSize", "{memory_mb}000000"),
         ("BUN_RUNTIME_TRANSPILER_CACHE_PATH", "0"),
@@ -120,6 +132,7 @@ pub(super) const JAVASCRIPT: Language = Language {
                 "--cached-only",
                 "--no-config",
                 "--no-lock",
+                "--node-modules-dir=manual",
                 "--unstable-detect-cjs",
                 "--v8-flags=--max-old-space-size={memory_mb}",
                 "{source}",

@@ -1,0 +1,201 @@
+//! Package clients: programs of others, which install packages behind the walls that guests have. They never meet a guest's code; what
+//! they have beside a guest is folders that they can write to, and a way out to registries.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jail::{Access, AddressSpace, Command, Egress, File, Place, Purpose, Spec, Stdio};
+use sandbox::{Bytes, Collect, Language, Limits, LiveOutput, Status};
+
+use crate::error::NativeError;
+use crate::recipe;
+use crate::run::{self, Input, WayOut};
+use crate::tools::GUEST_PATH;
+use crate::{NativeEngine, Shared};
+
+/// One run of a client.
+#[derive(Debug)]
+pub struct Client<'a> {
+    /// The program, which is shown to it.
+    pub program: PathBuf,
+    /// Its arguments, without the zeroth.
+    pub arguments: Vec<String>,
+    /// Variables, beside the few that every program has.
+    pub environment: Vec<(String, String)>,
+    /// Files in the folder where it starts.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// What else it can read of the host.
+    pub reads: Vec<PathBuf>,
+    /// Folders that it can write to.
+    pub writes: Vec<Folder>,
+    /// Where it starts, if not where its files are.
+    pub folder: Option<PathBuf>,
+    /// Whom it can reach, and where that is written down. Nobody without.
+    pub way_out: Option<(&'a egress::Gate, &'a egress::Log)>,
+    /// How long it may take.
+    pub wall: Duration,
+}
+
+/// A folder that a client can write to.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    /// Where it is.
+    pub source: PathBuf,
+    /// Where the client finds it.
+    pub target: PathBuf,
+}
+
+/// What became of a client.
+#[derive(Debug)]
+pub struct ClientEnd {
+    /// How it ended.
+    pub status: Status,
+    /// What it printed.
+    pub stdout: String,
+    /// What it said beside that.
+    pub stderr: String,
+}
+
+/// A Python interpreter of this host, in its own words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interpreter {
+    /// The program that runs use.
+    pub program: PathBuf,
+    /// Its home when that is outside what every guest sees.
+    pub home: Option<PathBuf>,
+    /// Such as `3.11`.
+    pub version: String,
+    /// What its compiled modules are made for, such as `cpython-311-x86_64-linux-gnu`.
+    pub platform: String,
+    /// Where its packages are.
+    pub site: Vec<PathBuf>,
+}
+
+/// Much more than any client prints that is well.
+const MOST_OUTPUT: Bytes = Bytes::mib(8);
+
+/// Files that a client makes belong, on a server that is root, to a user of that run alone; the next one has another. So others can write
+/// them too, where others can come to them: in folders of ours, nobody can.
+const FOR_ALL: &str = r#"umask 0 && cd "$0" && exec "$@""#;
+
+/// Where a client finds its way out, an HTTP proxy.
+pub const WAY_OUT: std::net::SocketAddrV4 = jail::EGRESS;
+
+const DESCRIBE: &str = "import json, site, sys, sysconfig
+paths = sysconfig.get_paths()
+print(json.dumps({
+    'version': '%d.%d' % sys.version_info[:2],
+    'platform': sysconfig.get_config_var('SOABI') or sys.implementation.cache_tag or '',
+    'site': [path for path in dict.fromkeys([paths['purelib'], paths['platlib']] + site.getsitepackages()) if path in sys.path],
+}))";
+
+impl NativeEngine {
+    /// Whether programs can have folders and a way out here: that takes namespaces.
+    pub fn can_run_clients(&self) -> bool {
+        matches!(self.shared.walls(), Ok(jail::Walls::Namespaces { .. })) && self.shared.without.is_empty()
+    }
+
+    /// Runs a client to its end. Dropping the future ends it.
+    pub async fn run_client(&self, client: Client<'_>, live: &mut dyn LiveOutput) -> Result<ClientEnd, NativeError> {
+        self.shared.run_client(client, live).await
+    }
+
+    /// The interpreter that Python programs run on. Asked once.
+    pub async fn interpreter(&self) -> Result<Interpreter, NativeError> {
+        self.shared.interpreter.get_or_try_init(|| self.shared.ask_interpreter()).await.cloned()
+    }
+}
+
+impl Shared {
+    async fn run_client(&self, client: Client<'_>, live: &mut dyn LiveOutput) -> Result<ClientEnd, NativeError> {
+        let mut view = self.view.clone();
+        view.add(&client.program);
+        for path in &client.reads {
+            view.add(path);
+        }
+        for folder in &client.writes {
+            view.mount(&folder.source, &folder.target, Access::Write);
+        }
+        let program = client.program.to_string_lossy().into_owned();
+        let folder = client.folder.map_or_else(|| ".".to_owned(), |folder| folder.to_string_lossy().into_owned());
+        let start = ["sh".to_owned(), "-c".to_owned(), FOR_ALL.to_owned(), folder];
+        let own = [("PATH", GUEST_PATH), ("HOME", "/tmp"), ("TMPDIR", "/tmp"), ("LANG", "C.UTF-8")];
+        let own = own.iter().map(|(name, value)| format!("{name}={value}"));
+        let given = client.environment.iter().map(|(name, value)| format!("{name}={value}"));
+        let file = |(path, contents): &(String, Vec<u8>)| File {
+            place: Place::Workspace,
+            path: path.clone(),
+            length: contents.len() as u64,
+        };
+        let limits = Limits {
+            wall: client.wall,
+            cpu: client.wall.saturating_mul(4),
+            memory: Bytes::gib(2),
+            // Also the largest file that it can make, anywhere.
+            disk: Bytes::gib(8),
+            processes: 256,
+            ..Limits::CEILING
+        };
+        let spec = Spec {
+            walls: self.walls()?,
+            view,
+            egress: if client.way_out.is_some() { Egress::ThroughServer } else { Egress::None },
+            limits: recipe::limits(&limits),
+            environment: own.chain(given).collect(),
+            files: client.files.iter().map(file).collect(),
+            commands: vec![Command {
+                program: "/bin/sh".into(),
+                arguments: start.into_iter().chain([program]).chain(client.arguments).collect(),
+                stdio: Stdio::Program,
+                address_space: AddressSpace::Free,
+            }],
+            purpose: Purpose::Run,
+            without: Vec::new(),
+        };
+        let contents: Vec<&[u8]> = client.files.iter().map(|(_, contents)| contents.as_slice()).collect();
+        let input = Input {
+            contents: &contents,
+            stdin: &[],
+            output: MOST_OUTPUT,
+            files: &[],
+            collect: Collect::Names,
+            way_out: client.way_out.map(|(gate, log)| WayOut { gate, log }),
+        };
+        let finished = run::run(&self.launcher, &spec, input, live).await?;
+        Ok(ClientEnd { status: finished.status, stdout: finished.stdout.text, stderr: finished.stderr.text })
+    }
+
+    async fn ask_interpreter(&self) -> Result<Interpreter, NativeError> {
+        #[derive(serde::Deserialize)]
+        struct Described {
+            version: String,
+            platform: String,
+            site: Vec<PathBuf>,
+        }
+
+        const PYTHON: &str = "python";
+        let language = Language::find(PYTHON).ok_or(NativeError::ToolGone(PYTHON))?;
+        let tool = self.tool(language)?;
+        let client = Client {
+            program: tool.found.program.clone(),
+            arguments: ["-c", DESCRIBE].map(str::to_owned).into(),
+            environment: Vec::new(),
+            files: Vec::new(),
+            reads: tool.found.home.iter().cloned().collect(),
+            writes: Vec::new(),
+            folder: None,
+            way_out: None,
+            wall: Duration::from_secs(10),
+        };
+        let end = self.run_client(client, &mut ()).await?;
+        let described: Described =
+            serde_json::from_str(&end.stdout).map_err(|_| NativeError::Interpreter(end.stderr.trim().to_owned()))?;
+        Ok(Interpreter {
+            program: tool.found.program.clone(),
+            home: tool.found.home.clone(),
+            version: described.version,
+            platform: described.platform,
+            site: described.site,
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! JavaScript's packages, with Deno.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use sandbox::PackageVersion;
+use serde::Deserialize;
+use setup::Tool;
+
+use crate::clients::{CACHE, Errand, LAYER, Surroundings};
+use crate::policy::PackagePolicy;
+
+const INSTALLING: Duration = Duration::from_mins(10);
+
+/// Files that tell Deno what to do, in the folder that it fills.
+const MANIFEST: &str = "package.json";
+const CONFIGURATION: &str = "deno.json";
+const LOCK: &str = "deno.lock";
+
+/// What all of Deno's errands have in common.
+pub(crate) struct Deno<'a> {
+    pub(crate) tool: &'a Tool,
+    pub(crate) surroundings: &'a Surroundings,
+    pub(crate) policy: &'a PackagePolicy,
+    pub(crate) cache: PathBuf,
+}
+
+impl Deno<'_> {
+    /// Installs packages, written as `name@range`, into a folder.
+    pub(crate) fn install(&self, specs: &[String], into: &Path) -> std::io::Result<Errand> {
+        let dependencies: BTreeMap<&str, &str> = specs.iter().filter_map(|spec| spec.rsplit_once('@')).collect();
+        let manifest = serde_json::json!({"private": true, "dependencies": dependencies});
+        let mut configuration = serde_json::json!({"nodeModulesDir": "manual", "nodeModulesLinker": "hoisted"});
+        if let Some(age) = self.policy.minimum_age {
+            let newest = SystemTime::now().checked_sub(age).unwrap_or(UNIX_EPOCH);
+            configuration["minimumDependencyAge"] = humantime::format_rfc3339_seconds(newest).to_string().into();
+        }
+        std::fs::write(into.join(MANIFEST), manifest.to_string())?;
+        std::fs::write(into.join(CONFIGURATION), configuration.to_string())?;
+        let mut arguments = vec!["install".to_owned()];
+        if self.policy.offline {
+            arguments.push("--cached-only".to_owned());
+        }
+        let own = [
+            // Where its files are, the operator's `.npmrc` among them: it may hold a token, and the folder that is filled is for guests.
+            ("HOME", "/box"),
+            ("DENO_DIR", CACHE),
+            ("DENO_NO_UPDATE_CHECK", "1"),
+            ("DENO_TLS_CA_STORE", "system,mozilla"),
+            ("NO_COLOR", "1"),
+        ];
+        let mut environment = self.surroundings.passed_on();
+        environment.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let configured = self.surroundings.npm_configuration();
+        Ok(Errand {
+            program: self.tool.program.clone(),
+            arguments,
+            environment,
+            files: configured.map(|text| (".npmrc".to_owned(), text)).into_iter().collect(),
+            reads: self.surroundings.certificates(),
+            cache: self.cache.clone(),
+            layer: Some(into.to_owned()),
+            folder: Some(LAYER.into()),
+            wall: INSTALLING,
+        })
+    }
+}
+
+/// What Deno installed: its own record of it, and that in names and versions.
+pub(crate) fn installed(folder: &Path) -> Option<(String, Vec<PackageVersion>)> {
+    #[derive(Deserialize)]
+    struct File {
+        #[serde(default)]
+        npm: BTreeMap<String, serde_json::Value>,
+    }
+    let text = std::fs::read_to_string(folder.join(LOCK)).ok()?;
+    let file: File = serde_json::from_str(&text).ok()?;
+    let package = |key: &String| {
+        // What other packages it was resolved with follows.
+        let at = key.get(1..)?.find('@')? + 1;
+        let (name, rest) = (key.get(..at)?, key.get(at + 1..)?);
+        let version = rest.split('_').next().unwrap_or(rest);
+        Some(PackageVersion { name: name.to_owned(), version: version.to_owned() })
+    };
+    let mut packages: Vec<PackageVersion> = file.npm.keys().filter_map(package).collect();
+    packages.sort();
+    packages.dedup();
+    Some((text, packages))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_names_and_versions() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let text = r#"{"version":"5","npm":{"zod@4.6.7":{},"@a/b@1.0.0_react@18.2.0":{},"lodash@4.18.1":{}}}"#;
+        std::fs::write(folder.path().join(LOCK), text).expect("written");
+        let (_, packages) = installed(folder.path()).expect("read");
+        let shown: Vec<String> = packages.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["@a/b 1.0.0", "lodash 4.18.1", "zod 4.6.7"]);
+    }
+}

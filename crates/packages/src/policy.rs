@@ -1,0 +1,103 @@
+//! What the operator allows.
+
+use std::time::Duration;
+
+use sandbox::{Bytes, PackageVersion, Refusal};
+
+/// What the operator allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackagePolicy {
+    /// Whether packages are installed at all.
+    pub enabled: bool,
+    /// Whether what a program imports is installed although nobody named it.
+    pub automatic: bool,
+    /// If there are any, only these, by name.
+    pub allow: Vec<String>,
+    /// Never these, by name.
+    pub deny: Vec<String>,
+    /// Whether nothing may be fetched: only what the clients have in their caches.
+    pub offline: bool,
+    /// Versions that are younger are taken for not there: what is wrong with a new one is mostly found in its first days.
+    pub minimum_age: Option<Duration>,
+    /// What all layers together, and the clients' caches, may take.
+    pub most: Bytes,
+    /// Registries in a private network, by host. Others are learned from the clients.
+    pub private_registries: Vec<String>,
+}
+
+impl Default for PackagePolicy {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            automatic: true,
+            allow: Vec::new(),
+            deny: Vec::new(),
+            offline: false,
+            minimum_age: None,
+            most: Bytes::gib(10),
+            private_registries: Vec::new(),
+        }
+    }
+}
+
+impl PackagePolicy {
+    /// Whether a package of this name may be installed. What another one needs is held to `deny` alone: who allows a package allows what
+    /// it is made of.
+    pub(crate) fn check(&self, name: &str, wanted: Wanted) -> Result<(), Refusal> {
+        let name = normal(name);
+        let is_in = |list: &[String]| list.iter().any(|listed| normal(listed) == name);
+        if is_in(&self.deny) {
+            let message = match wanted {
+                Wanted::Directly => format!("`packages` asks for `{name}`, which this server's operator has denied"),
+                Wanted::ByAnother => format!("`packages` need `{name}`, which this server's operator has denied"),
+            };
+            return Err(Refusal::new("packages", message, "leave it out"));
+        }
+        if wanted == Wanted::Directly && !self.allow.is_empty() && !is_in(&self.allow) {
+            let message = format!("`packages` asks for `{name}`, which is not on this server's list");
+            return Err(Refusal::new("packages", message, format!("use {}", self.allow.join(", "))));
+        }
+        Ok(())
+    }
+
+    /// The same for everything that came of a resolution.
+    pub(crate) fn check_all(&self, packages: &[PackageVersion]) -> Result<(), Refusal> {
+        packages.iter().try_for_each(|package| self.check(&package.name, Wanted::ByAnother))
+    }
+}
+
+/// Who wants a package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Directly,
+    ByAnother,
+}
+
+/// A name as registries compare it; npm's have no capital letters, and keep `.`, `_` and `-` apart, which nobody relies on.
+fn normal(name: &str) -> String {
+    let mut normal = String::with_capacity(name.len());
+    for character in name.chars() {
+        match character {
+            '-' | '_' | '.' if normal.ends_with('-') => {}
+            '-' | '_' | '.' => normal.push('-'),
+            other => normal.extend(other.to_lowercase()),
+        }
+    }
+    normal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_go_by_name() {
+        let allows = |policy: &PackagePolicy, name| policy.check(name, Wanted::Directly).is_ok();
+        let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let policy = PackagePolicy { deny: list(&["Evil_Package"]), ..PackagePolicy::default() };
+        assert!(allows(&policy, "pandas") && !allows(&policy, "evil.package"));
+        let policy = PackagePolicy { allow: list(&["pandas"]), ..PackagePolicy::default() };
+        assert!(allows(&policy, "Pandas") && !allows(&policy, "numpy"));
+        assert!(policy.check("numpy", Wanted::ByAnother).is_ok());
+    }
+}

@@ -1,0 +1,242 @@
+//! Python's packages, with uv.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use engine_native::Interpreter;
+use sandbox::{LiveOutput, PYTHON_PACKAGES, PackageVersion};
+use serde::Deserialize;
+use setup::Tool;
+
+use crate::clients::{CACHE, Errand, LAYER, Surroundings};
+use crate::manager::Trouble;
+use crate::policy::PackagePolicy;
+
+/// How long a resolution, and an installation, may take. A registry that hangs ends the client's own patience much sooner.
+const RESOLVING: Duration = Duration::from_mins(2);
+const INSTALLING: Duration = Duration::from_mins(15);
+
+/// Whose packages.
+#[derive(Debug, Clone)]
+pub(crate) enum Target {
+    /// The host's own Python.
+    Native(Interpreter),
+    /// Python in WebAssembly, of this version; `host` is what runs uv's questions.
+    Wasm { version: String, host: Interpreter },
+}
+
+impl Target {
+    /// All that a layer depends on beside what is in it.
+    pub(crate) fn key(&self) -> String {
+        match self {
+            Self::Native(interpreter) => {
+                format!("native {} {} {}", interpreter.version, interpreter.platform, interpreter.program.display())
+            }
+            Self::Wasm { version, .. } => format!("wasm {version}"),
+        }
+    }
+
+    fn host(&self) -> &Interpreter {
+        match self {
+            Self::Native(host) | Self::Wasm { host, .. } => host,
+        }
+    }
+
+    /// What uv is told of it.
+    fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec!["--python".to_owned(), self.host().program.display().to_string()];
+        if let Self::Wasm { version, .. } = self {
+            let short: Vec<&str> = version.split('.').take(2).collect();
+            // No wheel is made for our WebAssembly. What is pure is the same for all; the machine code of the rest is left out.
+            let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+            arguments.extend(["--python-version", &short.join("."), "--python-platform", &platform].map(str::to_owned));
+        }
+        arguments
+    }
+}
+
+/// What uv says should be installed, as far as we look at it.
+#[derive(Debug, Clone)]
+pub(crate) struct Lock {
+    text: String,
+    pub(crate) packages: Vec<Locked>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Locked {
+    pub(crate) name: String,
+    pub(crate) version: Option<String>,
+    #[serde(default)]
+    wheels: Vec<Wheel>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Wheel {
+    url: Option<String>,
+    path: Option<String>,
+}
+
+impl Locked {
+    pub(crate) fn version(&self) -> PackageVersion {
+        PackageVersion { name: self.name.clone(), version: self.version.clone().unwrap_or_default() }
+    }
+
+    /// Whether it works without machine code: it has a wheel without any, or one in which that only makes it faster.
+    pub(crate) fn is_pure(&self) -> bool {
+        let is_pure = |wheel: &Wheel| {
+            let name = wheel.url.as_deref().or(wheel.path.as_deref()).unwrap_or_default();
+            name.ends_with("-none-any.whl")
+        };
+        self.wheels.iter().any(is_pure) || wanted::has_optional_extension(&self.name)
+    }
+}
+
+impl Lock {
+    pub(crate) fn parse(text: String) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct File {
+            #[serde(default)]
+            packages: Vec<Locked>,
+        }
+        let file: File = toml::from_str(&text).ok()?;
+        Some(Self { text, packages: file.packages })
+    }
+
+    /// The same for WebAssembly, without a package that is part of it already.
+    pub(crate) fn for_wasm(mut self, bundled: Option<&str>) -> Self {
+        let Ok(mut table) = self.text.parse::<toml::Table>() else { return self };
+        // It is the Python of the host that uv looks at here.
+        table.remove("requires-python");
+        let is_bundled = |name: Option<&str>| bundled.is_some() && name == bundled;
+        if let Some(toml::Value::Array(packages)) = table.get_mut("packages") {
+            packages.retain(|package| !is_bundled(package.get("name").and_then(toml::Value::as_str)));
+        }
+        self.packages.retain(|package| !is_bundled(Some(&package.name)));
+        self.text = table.to_string();
+        self
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// What all of uv's errands have in common.
+pub(crate) struct Uv<'a> {
+    pub(crate) tool: &'a Tool,
+    pub(crate) surroundings: &'a Surroundings,
+    pub(crate) policy: &'a PackagePolicy,
+    pub(crate) cache: PathBuf,
+}
+
+impl Uv<'_> {
+    /// Fetches something small, with nothing but the operator's configuration.
+    pub(crate) fn probe(&self, target: &Target) -> Errand {
+        let mut errand = self.errand(&["pip", "install", "--target", "/tmp/probe", "--no-cache", "six"], target);
+        errand.wall = RESOLVING;
+        errand
+    }
+
+    /// Works out what to install.
+    pub(crate) fn resolve(&self, requirements: &[String], target: &Target) -> Errand {
+        let mut errand = self.errand(
+            &["pip", "compile", "--quiet", "--no-header", "--format", "pylock.toml", "wanted.txt"],
+            target,
+        );
+        errand.files = vec![("wanted.txt".to_owned(), requirements.join("\n").into_bytes())];
+        errand.wall = RESOLVING;
+        if let Some(age) = self.policy.minimum_age {
+            let newest = std::time::SystemTime::now().checked_sub(age).unwrap_or(std::time::UNIX_EPOCH);
+            errand.arguments.push("--exclude-newer".to_owned());
+            errand.arguments.push(humantime::format_rfc3339_seconds(newest).to_string());
+        }
+        errand
+    }
+
+    /// Installs exactly that into a folder.
+    pub(crate) fn install(&self, lock: &Lock, target: &Target, into: &Path) -> Errand {
+        let install = ["pip", "install", "--target", LAYER, "--no-deps", "--link-mode", "copy", "-r", "pylock.toml"];
+        let mut errand = self.errand(&install, target);
+        errand.files = vec![("pylock.toml".to_owned(), lock.text().as_bytes().to_vec())];
+        errand.layer = Some(into.to_owned());
+        errand
+    }
+
+    fn errand(&self, arguments: &[&str], target: &Target) -> Errand {
+        let common = ["--only-binary", ":all:", "--no-progress", "--color", "never", "--cache-dir", CACHE];
+        let mut all: Vec<String> = arguments.iter().chain(&common).map(|argument| (*argument).to_owned()).collect();
+        all.extend(target.arguments());
+        if self.policy.offline {
+            all.push("--offline".to_owned());
+        }
+        let configuration = self.surroundings.uv_configuration();
+        if let Some(path) = &configuration {
+            all.extend(["--config-file".to_owned(), path.display().to_string()]);
+        }
+        let own = [
+            ("UV_PYTHON_DOWNLOADS", "never"),
+            ("UV_SYSTEM_CERTS", "true"),
+            ("UV_HTTP_TIMEOUT", "30"),
+            ("UV_HTTP_CONNECT_TIMEOUT", "15"),
+            ("UV_HTTP_RETRIES", "2"),
+            ("UV_NO_BUILD", "1"),
+        ];
+        let mut environment = self.surroundings.passed_on();
+        environment.extend(self.surroundings.indexes_of_pip());
+        environment.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let mut reads = self.surroundings.certificates();
+        reads.extend(configuration);
+        reads.extend(target.host().home.clone());
+        Errand {
+            program: self.tool.program.clone(),
+            arguments: all,
+            environment,
+            files: Vec::new(),
+            reads,
+            cache: self.cache.clone(),
+            layer: None,
+            folder: None,
+            wall: INSTALLING,
+        }
+    }
+}
+
+/// Compiles what was installed for the host's own Python: on a folder that is read-only, it would be compiled in every run. Tests are left
+/// out; nobody imports them.
+pub(crate) fn compile(interpreter: &Interpreter, layer: &Path, cache: PathBuf) -> Errand {
+    let arguments = ["-m", "compileall", "-q", "-j", "2", "-x", "/tests?/", "-s", LAYER, "-p", PYTHON_PACKAGES, LAYER];
+    Errand {
+        program: interpreter.program.clone(),
+        arguments: arguments.map(str::to_owned).into(),
+        environment: Vec::new(),
+        files: Vec::new(),
+        reads: interpreter.home.iter().cloned().collect(),
+        cache,
+        layer: Some(layer.to_owned()),
+        folder: None,
+        wall: INSTALLING,
+    }
+}
+
+/// What the host's Python has among its own packages, by the names that programs import.
+pub(crate) fn has(interpreter: &Interpreter, module: &str) -> bool {
+    let first = module.split('.').next().unwrap_or(module);
+    interpreter.site.iter().any(|site| {
+        site.join(first).is_dir()
+            || site.join(format!("{first}.py")).is_file()
+            || site.join(format!("{first}.{}.so", interpreter.platform)).is_file()
+    })
+}
+
+/// Says that something is being done.
+pub(crate) fn tell(live: &mut dyn LiveOutput, what: &str, packages: &[PackageVersion]) {
+    let shown: Vec<String> = packages.iter().take(6).map(ToString::to_string).collect();
+    let more = packages.len().saturating_sub(shown.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    live.news(&format!("{what} {}{more}", shown.join(", ")));
+}
+
+/// A lock that cannot be read is uv's, or ours.
+pub(crate) fn read_lock(text: String) -> Result<Lock, Trouble> {
+    Lock::parse(text).ok_or(Trouble::Client("uv's answer could not be read".to_owned()))
+}

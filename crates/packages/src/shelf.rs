@@ -1,0 +1,336 @@
+//! Where layers are kept.
+
+use std::fs::{self, DirBuilder, File, FileTimes, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, lchown};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{FlockOperation, flock};
+use sandbox::{Bytes, Held, Layer, LayerKind, PackageVersion};
+use serde::{Deserialize, Serialize};
+
+/// The folder described in the crate's documentation. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Shelf {
+    root: PathBuf,
+}
+
+/// What is written down about a layer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LayerFile {
+    pub(crate) kind: Kind,
+    /// Names and versions.
+    pub(crate) packages: Vec<(String, String)>,
+    pub(crate) bytes: u64,
+    pub(crate) pack: bool,
+}
+
+/// [`LayerKind`], written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    Python,
+    Node,
+}
+
+impl Kind {
+    /// What the folder with the packages is called.
+    pub(crate) fn folder(self) -> &'static str {
+        match self {
+            Self::Python => "site",
+            Self::Node => "node_modules",
+        }
+    }
+}
+
+/// When a layer was used last is written down at most this often.
+const USED_EVERY: Duration = Duration::from_secs(60);
+
+const LAYER_FILE: &str = "layer.json";
+pub(crate) const PACK: &str = "pack";
+const FOLDERS: [&str; 6] = ["layers", "answers", "registries", "clients", "tmp", "locks"];
+
+impl Shelf {
+    /// Makes the folder where it is missing, and removes what dead processes left in it.
+    pub(crate) fn prepare(root: &Path) -> io::Result<Self> {
+        for folder in std::iter::once(root.to_owned()).chain(FOLDERS.map(|name| root.join(name))) {
+            DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        }
+        let metadata = fs::symlink_metadata(root)?;
+        let ours = metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw();
+        if !ours || metadata.mode() & 0o077 != 0 {
+            let message = format!("`{}` is not ours alone; remove it, or set its mode to 0700", root.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+        }
+        let shelf = Self { root: root.canonicalize()? };
+        shelf.sweep();
+        Ok(shelf)
+    }
+
+    pub(crate) fn path(&self, folder: &str, name: &str) -> PathBuf {
+        self.root.join(folder).join(name)
+    }
+
+    /// A client's own folder. Behind walls a client of a root server is another user each time, so inside it is open to all; nobody but us
+    /// can come to it.
+    pub(crate) fn client(&self, name: &str) -> io::Result<PathBuf> {
+        let folder = self.path("clients", name);
+        DirBuilder::new().recursive(true).create(&folder)?;
+        fs::set_permissions(&folder, Permissions::from_mode(0o777))?;
+        Ok(folder)
+    }
+
+    /// A folder in which something is made.
+    pub(crate) fn stage(&self) -> io::Result<Stage> {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+            let folder = self.path("tmp", &format!("{}-{serial}", std::process::id()));
+            match DirBuilder::new().mode(0o700).create(&folder) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(error),
+            }
+            let held = File::open(&folder)?;
+            match flock(&held, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Stage { folder, _held: held }),
+                // Somebody swept it between the two.
+                Err(_) => continue,
+            }
+        }
+    }
+
+    /// A layer, held against removal, if it is here.
+    pub(crate) fn layer(&self, id: &str) -> Option<Layer> {
+        let folder = self.path("layers", id);
+        let file = File::open(folder.join(LAYER_FILE)).ok()?;
+        flock(&file, FlockOperation::NonBlockingLockShared).ok()?;
+        let described: LayerFile = serde_json::from_reader(&file).ok()?;
+        // It may have been removed between opening and locking.
+        fs::symlink_metadata(folder.join(LAYER_FILE)).ok()?;
+        let now = SystemTime::now();
+        let used = file.metadata().and_then(|metadata| metadata.modified()).ok()?;
+        if now.duration_since(used).is_ok_and(|age| age > USED_EVERY) {
+            // Not writable for somebody else's cache; then it counts as old.
+            file.set_times(FileTimes::new().set_modified(now)).ok();
+        }
+        let kind = match described.kind {
+            Kind::Python => LayerKind::Python,
+            Kind::Node => LayerKind::Node,
+        };
+        let packages = described.packages.into_iter().map(|(name, version)| PackageVersion { name, version });
+        Some(Layer {
+            kind,
+            id: id.to_owned(),
+            pack: described.pack.then(|| folder.join(PACK)),
+            folder: folder.join(described.kind.folder()),
+            packages: packages.collect(),
+            held: Held::by(file),
+        })
+    }
+
+    /// Gives what was made its name. Somebody else may have been as fast; then theirs is as good.
+    pub(crate) fn publish(&self, stage: Stage, id: &str, described: &LayerFile) -> io::Result<()> {
+        fs::write(stage.folder.join(LAYER_FILE), serde_json::to_vec_pretty(described)?)?;
+        // One call for thousands of files. Without it a power failure could leave the name and not what is in it.
+        rustix::fs::syncfs(File::open(&stage.folder)?)?;
+        match fs::rename(&stage.folder, self.path("layers", id)) {
+            Err(error) if self.layer(id).is_none() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a small file whole or not at all.
+    pub(crate) fn write(&self, folder: &str, name: &str, contents: &[u8]) -> io::Result<()> {
+        let stage = self.stage()?;
+        let draft = stage.folder.join("file");
+        fs::write(&draft, contents)?;
+        fs::rename(&draft, self.path(folder, name))
+    }
+
+    /// Removes what is over `most`, least recently used first, and never what is in use.
+    pub(crate) fn evict(&self, most: Bytes) {
+        let mut layers = self.layers();
+        let mut total: u64 = layers.iter().map(|(_, _, bytes)| bytes).sum();
+        layers.sort_by_key(|(_, used, _)| *used);
+        for (folder, _, bytes) in layers {
+            if total <= most.get() {
+                return;
+            }
+            if self.remove(&folder).is_ok() {
+                total -= bytes;
+            }
+        }
+    }
+
+    /// Every layer with the time of its last use, and its size.
+    fn layers(&self) -> Vec<(PathBuf, SystemTime, u64)> {
+        let entries = fs::read_dir(self.root.join("layers")).into_iter().flatten().flatten();
+        let facts = |folder: PathBuf| -> Option<(PathBuf, SystemTime, u64)> {
+            let file = File::open(folder.join(LAYER_FILE)).ok()?;
+            let used = file.metadata().and_then(|metadata| metadata.modified()).ok()?;
+            let described: LayerFile = serde_json::from_reader(&file).ok()?;
+            Some((folder, used, described.bytes))
+        };
+        entries.filter_map(|entry| facts(entry.path())).collect()
+    }
+
+    fn remove(&self, folder: &Path) -> io::Result<()> {
+        let file = File::open(folder.join(LAYER_FILE))?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        let stage = self.stage()?;
+        // First it has no name any more, then it is taken apart.
+        fs::rename(folder, stage.folder.join("old"))
+    }
+
+    fn sweep(&self) {
+        let entries = fs::read_dir(self.root.join("tmp")).into_iter().flatten().flatten();
+        for entry in entries {
+            let is_left = File::open(entry.path())
+                .is_ok_and(|folder| flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok());
+            if is_left {
+                fs::remove_dir_all(entry.path()).ok();
+            }
+        }
+    }
+}
+
+/// A folder in which something is made. Removed with this, unless it was published.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    folder: PathBuf,
+    /// Locked as long as its maker lives.
+    _held: File,
+}
+
+impl Stage {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// A folder in it that a client can write to.
+    pub(crate) fn open_folder(&self, name: &str) -> io::Result<PathBuf> {
+        let folder = self.path(name);
+        DirBuilder::new().create(&folder)?;
+        fs::set_permissions(&folder, Permissions::from_mode(0o777))?;
+        Ok(folder)
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.folder).ok();
+    }
+}
+
+/// What a look over a client's work found.
+#[derive(Debug, Default)]
+pub(crate) struct Looked {
+    pub(crate) bytes: u64,
+    /// The first file with machine code, by its path.
+    pub(crate) compiled: Option<String>,
+}
+
+/// Makes what a client left ours: owner and modes are set, and what is neither a plain file nor a folder is removed.
+pub(crate) fn take_over(folder: &Path) -> io::Result<Looked> {
+    let us = rustix::process::geteuid().as_raw();
+    let mut looked = Looked::default();
+    let mut pending = vec![folder.to_owned()];
+    while let Some(directory) = pending.pop() {
+        own(&directory, us, 0o755)?;
+        for entry in fs::read_dir(&directory)? {
+            let path = entry?.path();
+            let metadata = fs::symlink_metadata(&path)?;
+            if metadata.is_dir() {
+                pending.push(path);
+            } else if metadata.is_file() {
+                let mode = if metadata.mode() & 0o111 == 0 { 0o644 } else { 0o755 };
+                own(&path, us, mode)?;
+                looked.bytes += metadata.len();
+                if looked.compiled.is_none() && is_machine_code(&path) {
+                    looked.compiled = Some(path.strip_prefix(folder).unwrap_or(&path).display().to_string());
+                }
+            } else {
+                fs::remove_file(&path)?;
+            }
+        }
+    }
+    Ok(looked)
+}
+
+fn own(path: &Path, us: u32, mode: u32) -> io::Result<()> {
+    if fs::symlink_metadata(path)?.uid() != us {
+        lchown(path, Some(us), Some(rustix::process::getegid().as_raw()))?;
+    }
+    fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+pub(crate) fn is_machine_code(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    name.ends_with(".so") || name.ends_with(".node") || name.contains(".so.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shelf() -> (tempfile::TempDir, Shelf) {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let shelf = Shelf::prepare(&folder.path().join("packages")).expect("prepared");
+        (folder, shelf)
+    }
+
+    fn publish(shelf: &Shelf, id: &str, bytes: u64) {
+        let stage = shelf.stage().expect("a stage");
+        fs::create_dir(stage.path("site")).expect("made");
+        let described = LayerFile { kind: Kind::Python, packages: Vec::new(), bytes, pack: false };
+        shelf.publish(stage, id, &described).expect("published");
+    }
+
+    #[test]
+    fn what_was_not_published_is_gone() {
+        let (_folder, shelf) = shelf();
+        let stage = shelf.stage().expect("a stage");
+        let path = stage.path("");
+        drop(stage);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn the_oldest_goes_first_and_never_what_is_held() {
+        let (_folder, shelf) = shelf();
+        for (index, id) in ["a", "b", "c"].iter().enumerate() {
+            publish(&shelf, id, 100);
+            let file = File::open(shelf.path("layers", id).join(LAYER_FILE)).expect("there");
+            let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1 + index as u64);
+            file.set_times(FileTimes::new().set_modified(then)).expect("set");
+        }
+        let held = shelf.layer("a").expect("there");
+        // Using it made it the newest; by age alone it would be the last to go, and it is not to go at all.
+        shelf.evict(Bytes::new(0));
+        assert!(shelf.layer("a").is_some() && shelf.layer("b").is_none() && shelf.layer("c").is_none());
+        drop(held);
+        shelf.evict(Bytes::new(0));
+        assert!(shelf.layer("a").is_none());
+    }
+
+    #[test]
+    fn two_makers_of_one_layer_agree() {
+        let (_folder, shelf) = shelf();
+        publish(&shelf, "a", 1);
+        publish(&shelf, "a", 1);
+        assert!(shelf.layer("a").is_some());
+    }
+
+    #[test]
+    fn links_do_not_come_along() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        fs::write(folder.path().join("plain.py"), "1").expect("written");
+        std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).expect("linked");
+        let looked = take_over(folder.path()).expect("looked over");
+        assert_eq!((looked.bytes, looked.compiled), (1, None));
+        assert!(fs::symlink_metadata(folder.path().join("link")).is_err());
+    }
+}

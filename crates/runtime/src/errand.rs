@@ -1,0 +1,68 @@
+//! A run and the packages that it wants.
+
+use sandbox::{EngineId, LiveOutput, Plan, ProvideError, Provided, Refusal, Wanted};
+
+use crate::{RunError, Runtime};
+
+/// A run that may start, before its packages are there.
+#[derive(Debug, Clone)]
+pub(crate) struct Errand {
+    pub(crate) plan: Plan,
+    wanted: Option<Wanted>,
+}
+
+/// A run with everything that it needs on one engine.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) plan: Plan,
+    pub(crate) packages: Option<Provided>,
+}
+
+impl Errand {
+    /// The same run under a changed plan.
+    #[must_use]
+    pub(crate) fn with(self, change: impl FnOnce(Plan) -> Plan) -> Self {
+        Self { plan: change(self.plan), ..self }
+    }
+}
+
+impl Runtime {
+    pub(crate) fn errand(&self, plan: Plan) -> Result<Errand, Refusal> {
+        let wanted = match &self.packages {
+            Some(packages) => packages.wants(&plan)?,
+            None if plan.packages().is_empty() => None,
+            None => {
+                let message = "`packages` are not installed by this server";
+                return Err(Refusal::new("packages", message, "leave `packages` out"));
+            }
+        };
+        Ok(Errand { plan, wanted })
+    }
+
+    /// Makes ready what the run wants on this engine.
+    pub(crate) async fn furnish(
+        &self,
+        errand: &Errand,
+        engine: EngineId,
+        live: &mut dyn LiveOutput,
+    ) -> Result<Ready, ProvideError> {
+        let Errand { plan, wanted } = errand;
+        let (Some(packages), Some(wanted)) = (&self.packages, wanted) else {
+            return Ok(Ready { plan: plan.clone(), packages: None });
+        };
+        let provided = packages.provide(wanted, engine, live).await?;
+        let plan = plan.clone().with_layer(provided.layer.clone());
+        // What an engine has anyway is nothing to speak of.
+        let is_news = provided.layer.is_some() || !provided.unknown.is_empty();
+        Ok(Ready { plan, packages: is_news.then_some(provided) })
+    }
+}
+
+/// Why there are no packages, where no other engine can be tried.
+pub(crate) fn final_word(error: ProvideError) -> RunError {
+    match error {
+        ProvideError::Refused(refusal) => refusal.into(),
+        ProvideError::Unsuited(reason) => Refusal::new("engine", reason, "use engine `auto` or `native`").into(),
+        ProvideError::Failed(error) => error.into(),
+    }
+}
