@@ -119,7 +119,7 @@ fn is_location(name: &str, range: &str) -> bool {
         || is_archive
 }
 
-/// npm's rules for new names. Those that are older and break them are nobody's dependency any more.
+/// npm's rules for new names, which a few old ones break (`JSONStream`).
 fn is_name(name: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty()

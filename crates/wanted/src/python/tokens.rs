@@ -13,20 +13,45 @@ pub(super) enum Token<'code> {
     End,
 }
 
-/// What has been opened and not yet closed. Kept on the heap: a program nests as deeply as it likes.
+/// What has been opened and not yet closed. Kept on the heap, and small: a program nests as deeply as it likes.
 #[derive(Debug, Clone, Copy)]
 enum Open {
     Bracket,
-    /// An f-string, with the quote that closes it.
-    Text(&'static str),
+    /// An f-string.
+    Text(Quote),
     /// `{` in an f-string: code, until `}`.
-    Field(&'static str),
+    Field(Quote),
     /// `:` in a field: text again, until `}`.
-    Format(&'static str),
+    Format(Quote),
 }
 
-/// Longest first.
-const QUOTES: [&str; 4] = ["\"\"\"", "'''", "\"", "'"];
+/// What closes a string.
+#[derive(Debug, Clone, Copy)]
+enum Quote {
+    Double,
+    Single,
+    TripleDouble,
+    TripleSingle,
+}
+
+impl Quote {
+    /// Longest first.
+    const ALL: [Self; 4] = [Self::TripleDouble, Self::TripleSingle, Self::Double, Self::Single];
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Double => "\"",
+            Self::Single => "'",
+            Self::TripleDouble => "\"\"\"",
+            Self::TripleSingle => "'''",
+        }
+    }
+
+    /// Whether the end of the line closes the string too: it is an error, and what follows is code again.
+    fn ends_with_line(self) -> bool {
+        matches!(self, Self::Double | Self::Single)
+    }
+}
 
 /// The tokens of a program, or of any other text: nothing is an error.
 #[derive(Debug)]
@@ -62,7 +87,7 @@ impl<'code> Tokens<'code> {
     }
 
     fn string(&mut self, prefix: &str) -> Token<'code> {
-        let quote = QUOTES.into_iter().find(|quote| self.cursor.eat(quote)).unwrap_or_default();
+        let quote = Quote::ALL.into_iter().find(|quote| self.cursor.eat(quote.text())).unwrap_or(Quote::Double);
         if prefix.contains(['f', 'F', 't', 'T']) {
             self.open.push(Open::Text(quote));
             return Token::Mark(b'"');
@@ -70,12 +95,12 @@ impl<'code> Tokens<'code> {
         let start = self.cursor.at();
         loop {
             let text = self.cursor.since(start);
-            if self.cursor.eat(quote) {
+            if self.cursor.eat(quote.text()) {
                 return Token::Literal(text);
             }
             match self.cursor.peek() {
                 None => return Token::Literal(text),
-                Some(b'\n') if quote.len() == 1 => return Token::Literal(text),
+                Some(b'\n') if quote.ends_with_line() => return Token::Literal(text),
                 Some(b'\\') => self.cursor.eat_escape(),
                 Some(_) => self.cursor.bump(),
             }
@@ -83,15 +108,15 @@ impl<'code> Tokens<'code> {
     }
 
     /// Skips text in an f-string, up to its next field or its end.
-    fn skip_text(&mut self, quote: &'static str) {
+    fn skip_text(&mut self, quote: Quote) {
         let is_format = matches!(self.open.last(), Some(Open::Format(_)));
         loop {
-            if self.cursor.eat(quote) {
+            if self.cursor.eat(quote.text()) {
                 return self.close_text();
             }
             match self.cursor.peek() {
                 None => return self.open.clear(),
-                Some(b'\n') if quote.len() == 1 => return self.close_text(),
+                Some(b'\n') if quote.ends_with_line() => return self.close_text(),
                 Some(b'\\') => {
                     self.cursor.bump();
                     // Before a field, a backslash stands for itself.
