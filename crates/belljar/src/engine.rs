@@ -21,6 +21,7 @@ pub async fn native(settings: &Settings, without: Vec<Layer>) -> anyhow::Result<
         tools: settings.tools.clone(),
         scratch: settings.scratch.clone(),
         require: settings.require,
+        ahead: settings.ahead,
         without,
     };
     Ok(NativeEngine::start(config).await?)

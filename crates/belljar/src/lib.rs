@@ -25,6 +25,8 @@ pub struct Settings {
     pub cache: PathBuf,
     /// What becomes of the recipes' scratch space.
     pub recipes: setup::Scratch,
+    /// Whether interpreters are started ahead of programs: for servers.
+    pub ahead: bool,
     /// What may be installed for programs.
     pub packages: PackagePolicy,
     /// The environment, of which recipes and installations get what package clients need.

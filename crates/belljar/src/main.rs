@@ -43,7 +43,8 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { global, command } = arguments;
     let transport = match &command {
         Command::Serve(arguments) if arguments.http.is_some() => Transport::Shared,
-        _ => Transport::Own,
+        Command::Serve(_) => Transport::Own,
+        _ => Transport::None,
     };
     let settings = settings::resolve(&global, &Environment::read(), transport)?;
     // Two workers: a guest's output may be written to a slow reader on one while the other keeps time.

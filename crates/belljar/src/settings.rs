@@ -104,6 +104,8 @@ struct FileLimits {
 /// Who the callers are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
+    /// Whoever started this process, for one run.
+    None,
     /// Whoever started this process.
     Own,
     /// Others, over HTTP.
@@ -128,9 +130,11 @@ pub(crate) fn resolve(
         ceilings: file.limits.over(Limits::CEILING).context("in `limits` of the configuration")?,
         defaults: file.defaults.over(Limits::DEFAULT).context("in `defaults` of the configuration")?,
     };
-    let packages = file.packages.over(&PackagePolicy { automatic: transport == Transport::Own, ..PackagePolicy::default() });
+    let packages = PackagePolicy { automatic: transport != Transport::Shared, ..PackagePolicy::default() };
+    let packages = file.packages.over(&packages);
     Ok(Settings {
         packages: packages.context("in `packages` of the configuration")?,
+        ahead: transport != Transport::None,
         policy,
         require,
         tools: ToolSearch { path: environment.path.clone(), home: environment.home.clone() },

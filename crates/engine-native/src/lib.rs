@@ -7,6 +7,7 @@ mod confine;
 mod error;
 mod host;
 mod launcher;
+mod parked;
 mod recipe;
 mod run;
 mod tools;
@@ -32,7 +33,8 @@ pub use tools::ToolSearch;
 use collect::Given;
 use host::WallKind;
 use launcher::LauncherProcess;
-use run::Input;
+use parked::Parked;
+use run::{Finished, Input};
 use tools::FoundTool;
 
 /// What the engine is started with.
@@ -46,6 +48,8 @@ pub struct NativeConfig {
     pub scratch: PathBuf,
     /// The weakest isolation that is accepted.
     pub require: Requirement,
+    /// Whether interpreters are started ahead of programs, for a server that will see more of them.
+    pub ahead: bool,
     /// Layers to leave out, for tests that show what each is for. Anything here makes the level `none`.
     pub without: Vec<Layer>,
 }
@@ -65,7 +69,9 @@ struct Shared {
     report: HostReport,
     require: Requirement,
     without: Vec<Layer>,
+    ahead: bool,
     interpreter: OnceCell<Interpreter>,
+    parked: Parked,
 }
 
 #[derive(Debug)]
@@ -105,7 +111,9 @@ impl NativeEngine {
             report,
             require: config.require,
             without: config.without,
+            ahead: config.ahead,
             interpreter: OnceCell::new(),
+            parked: Parked::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -174,26 +182,20 @@ impl Sandbox for NativeSandbox {
 }
 
 impl Shared {
-    async fn run(&self, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, NativeError> {
+    async fn run(self: &Arc<Self>, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, NativeError> {
         let language = plan.language();
         let tool = self.tool(language)?;
-        let mut recipe = recipe::for_plan(&plan, &tool.found, &self.view, self.walls()?)?;
-        recipe.spec.without.clone_from(&self.without);
         let mut given: Vec<Given<'_>> =
             plan.files().iter().map(|file| (file.path.as_str(), file.contents.as_slice())).collect();
         given.push((&plan.names().source, plan.code()));
-        let contents: Vec<&[u8]> = recipe.contents.iter().map(AsRef::as_ref).collect();
-        let input = Input {
-            contents: &contents,
-            stdin: plan.stdin(),
-            output: plan.limits().output,
-            files: &given,
-            collect: plan.collect(),
-            way_out: None,
+        let run = async {
+            match self.parked_for(&plan).await {
+                Some(going) => self.run_parked(going, &plan, &given, live).await,
+                None => self.run_cold(&plan, tool, &given, live).await,
+            }
         };
         // The version is asked for beside the first run of a language, not before it.
-        let (finished, runtime) =
-            tokio::join!(run::run(&self.launcher, &recipe.spec, input, live), self.describe(language));
+        let (finished, runtime) = tokio::join!(run, self.describe(language));
         let (finished, runtime) = (finished?, runtime.unwrap_or_else(|_| tool.describe(language, String::new())));
 
         let compiling = tool.found.toolchain.compile.is_some() && finished.command == 0;
@@ -225,6 +227,28 @@ impl Shared {
             isolation: self.report.isolation.clone(),
             usage: finished.usage,
         })
+    }
+
+    /// Runs a plan from the start.
+    async fn run_cold(
+        &self,
+        plan: &Plan,
+        tool: &Tool,
+        given: &[Given<'_>],
+        live: &mut dyn LiveOutput,
+    ) -> Result<Finished, NativeError> {
+        let mut recipe = recipe::for_plan(plan, &tool.found, &self.view, self.walls()?)?;
+        recipe.spec.without.clone_from(&self.without);
+        let contents: Vec<&[u8]> = recipe.contents.iter().map(AsRef::as_ref).collect();
+        let input = Input {
+            contents: &contents,
+            stdin: plan.stdin(),
+            output: plan.limits().output,
+            files: given,
+            collect: plan.collect(),
+            way_out: None,
+        };
+        run::run(&self.launcher, &recipe.spec, input, live).await
     }
 
     async fn describe(&self, language: &'static Language) -> Result<RuntimeInfo, NativeError> {

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use jail::{Ended, Exit, Limit, Monitor, Report, RunStdio, Spec};
@@ -71,40 +72,111 @@ pub(crate) async fn run(
     input: Input<'_>,
     live: &mut dyn LiveOutput,
 ) -> Result<Finished, NativeError> {
+    let stdin = if input.stdin.is_empty() { Stdin::None } else { Stdin::Pipe };
+    let going = begin(launcher, spec, input.contents, stdin, input.output).await?;
+    going.finish(&input, Clock::FromReady, live).await
+}
+
+/// Orders a jail. Dropping what comes of it ends it.
+pub(crate) async fn begin(
+    launcher: &LauncherProcess,
+    spec: &Spec,
+    contents: &[&[u8]],
+    stdin: Stdin,
+    output: Bytes,
+) -> Result<Going, NativeError> {
     let started = Instant::now();
-    let (streams, stdio) = Streams::open(&input).map_err(NativeError::Pipes)?;
-    let monitor = launcher.order(spec, input.contents, &stdio).await?;
+    let (streams, stdio) = Streams::open(stdin, output).map_err(NativeError::Pipes)?;
+    let monitor = launcher.order(spec, contents, &stdio).await?;
     // Only the guest's side may hold these, or their end would never show.
     drop(stdio);
     let monitor = watched(monitor).map_err(NativeError::Reports)?;
-    let mut attempt =
-        Attempt { streams, reports: Reports::default(), files: Collected::default(), stopped: Stopped::No };
-    let followed = attempt.follow(&monitor, &input, spec.limits.wall_millis, live).await;
-    if let jail::Walls::Landlock { scratch } = &spec.walls {
-        // Gone already, unless the supervisor was killed.
-        jail::remove_scratch(scratch);
-    }
-    followed?;
-    let Attempt { mut streams, reports, files, stopped } = attempt;
-    streams.drain(live);
-    if let Some(failure) = reports.failure {
-        return Err(failure.into());
-    }
-    // Only the launcher reports the end. Without it nobody vouches for what else is reported.
-    let ended = reports.ended.ok_or_else(|| NativeError::LauncherGone(io::ErrorKind::ConnectionAborted.into()))?;
-    let status = status(stopped, reports.exit, &ended, &spec.limits).ok_or(NativeError::SupervisorLost)?;
-    Ok(Finished {
-        status,
-        command: reports.exit.map_or(0, |exit| exit.command),
-        stdout: streams.stdout.capture.finish(),
-        stderr: streams.stderr.capture.finish(),
-        usage: usage(started.elapsed(), reports.exit, &ended),
-        files,
-        probed: reports.probed,
-        holders: reports.holders,
-    })
+    let scratch = match &spec.walls {
+        jail::Walls::Landlock { scratch } => Some(Scratch(scratch.clone())),
+        jail::Walls::Namespaces { .. } => None,
+    };
+    let attempt = Attempt { streams, reports: Reports::default(), files: Collected::default(), stopped: Stopped::No };
+    Ok(Going { attempt, monitor, limits: spec.limits, started, _scratch: scratch })
 }
 
+/// A jail that was ordered.
+#[derive(Debug)]
+pub(crate) struct Going {
+    attempt: Attempt,
+    monitor: AsyncFd<Monitor>,
+    limits: jail::Limits,
+    started: Instant,
+    _scratch: Option<Scratch>,
+}
+
+/// A run's directory on the host. Gone already when this is dropped, unless the supervisor was killed.
+#[derive(Debug)]
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        jail::remove_scratch(&self.0);
+    }
+}
+
+/// When a run's time starts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Clock {
+    /// With its first command.
+    FromReady,
+    /// Now: it has been waiting for its program, which may take this long.
+    FromNow(Duration),
+}
+
+/// What a guest reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stdin {
+    None,
+    Pipe,
+}
+
+impl Going {
+    /// Waits until it says that it is ready, which is the first thing that it says. False when it is not well.
+    pub(crate) async fn is_ready(&mut self, patience: Duration) -> bool {
+        const READY: u8 = 6;
+        let mut said = [0; 1];
+        let stdout = &mut self.attempt.streams.stdout.pipe;
+        matches!(tokio::time::timeout(patience, read(stdout, &mut said)).await, Ok(1)) && said == [READY]
+    }
+
+    /// Follows it to its end. Dropping the future ends it.
+    pub(crate) async fn finish(
+        mut self,
+        input: &Input<'_>,
+        clock: Clock,
+        live: &mut dyn LiveOutput,
+    ) -> Result<Finished, NativeError> {
+        if let Clock::FromNow(_) = clock {
+            self.started = Instant::now();
+        }
+        self.attempt.follow(&self.monitor, input, (clock, self.limits.wall_millis), live).await?;
+        let Attempt { mut streams, reports, files, stopped } = self.attempt;
+        streams.drain(live);
+        if let Some(failure) = reports.failure {
+            return Err(failure.into());
+        }
+        // Only the launcher reports the end. Without it nobody vouches for what else is reported.
+        let ended = reports.ended.ok_or_else(|| NativeError::LauncherGone(io::ErrorKind::ConnectionAborted.into()))?;
+        let status = status(stopped, reports.exit, &ended, &self.limits).ok_or(NativeError::SupervisorLost)?;
+        Ok(Finished {
+            status,
+            command: reports.exit.map_or(0, |exit| exit.command),
+            stdout: streams.stdout.capture.finish(),
+            stderr: streams.stderr.capture.finish(),
+            usage: usage(self.started.elapsed(), reports.exit, &ended),
+            files,
+            probed: reports.probed,
+            holders: reports.holders,
+        })
+    }
+}
+
+#[derive(Debug)]
 struct Attempt {
     streams: Streams,
     reports: Reports,
@@ -125,10 +197,14 @@ impl Attempt {
         &mut self,
         monitor: &AsyncFd<Monitor>,
         input: &Input<'_>,
-        wall_millis: u64,
+        (clock, wall_millis): (Clock, u64),
         live: &mut dyn LiveOutput,
     ) -> Result<(), NativeError> {
-        let mut deadline = Instant::now() + SET_UP;
+        let mut deadline = Instant::now()
+            + match clock {
+                Clock::FromReady => SET_UP,
+                Clock::FromNow(wall) => wall,
+            };
         let mut unsent = input.stdin;
         let mut out = vec![0; 64 << 10];
         let mut err = vec![0; 64 << 10];
@@ -139,7 +215,7 @@ impl Attempt {
                 report = next_report(monitor) => {
                     let Some((report, descriptors)) = report.map_err(NativeError::Reports)? else { return Ok(()) };
                     let is_exit = matches!(report, Report::Exited(_));
-                    if matches!(report, Report::Ready) {
+                    if matches!((&report, clock), (Report::Ready, Clock::FromReady)) {
                         deadline = Instant::now() + Duration::from_millis(wall_millis) + GRACE;
                     }
                     let progress = self.reports.take(report, descriptors);
@@ -200,7 +276,7 @@ async fn write(pipe: &mut Option<Sender>, bytes: &[u8]) -> io::Result<usize> {
 }
 
 /// Everything reported about a run so far.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Reports {
     holders: Option<jail::Holders>,
     workspace: Option<OwnedFd>,
@@ -246,29 +322,32 @@ impl Reports {
 }
 
 /// A run's pipes, on our side.
+#[derive(Debug)]
 struct Streams {
     stdin: Option<Sender>,
     stdout: Output,
     stderr: Output,
 }
 
+#[derive(Debug)]
 struct Output {
     pipe: Option<Receiver>,
     capture: Capture,
 }
 
 impl Streams {
-    fn open(input: &Input<'_>) -> io::Result<(Self, RunStdio)> {
-        let (guest_stdin, stdin) = if input.stdin.is_empty() {
-            (File::open("/dev/null")?.into(), None)
-        } else {
-            let (guest, ours) = pipe_with(PipeFlags::CLOEXEC)?;
-            (guest, Some(Sender::from_owned_fd(ours)?))
+    fn open(stdin: Stdin, output: Bytes) -> io::Result<(Self, RunStdio)> {
+        let (guest_stdin, stdin) = match stdin {
+            Stdin::None => (File::open("/dev/null")?.into(), None),
+            Stdin::Pipe => {
+                let (guest, ours) = pipe_with(PipeFlags::CLOEXEC)?;
+                (guest, Some(Sender::from_owned_fd(ours)?))
+            }
         };
         let output = || -> io::Result<(OwnedFd, Output)> {
             let (ours, guest) = pipe_with(PipeFlags::CLOEXEC)?;
             let pipe = Some(Receiver::from_owned_fd(ours)?);
-            Ok((guest, Output { pipe, capture: Capture::new(input.output) }))
+            Ok((guest, Output { pipe, capture: Capture::new(output) }))
         };
         let (guest_stdout, stdout) = output()?;
         let (guest_stderr, stderr) = output()?;

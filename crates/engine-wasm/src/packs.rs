@@ -44,6 +44,9 @@ while (name := take()) is not None:
 compiled.close()
 ";
 
+/// Many packages import `ctypes` to ask for the size of a number.
+const CTYPES: &str = include_str!("ctypes.py");
+
 /// A folder of JavaScript packages.
 pub fn pack_modules(folder: &Path) -> Result<Vec<u8>, WasmError> {
     let files = files_of(folder, MODULES, |_| true)?;
@@ -70,6 +73,7 @@ impl WasmEngine {
     async fn compile_and_pack(&self, folder: &Path) -> Result<Vec<u8>, WasmError> {
         let is_wanted = |name: &str| !name.contains("__pycache__/") && !name.ends_with(".so");
         let mut files = files_of(folder, SITE, is_wanted)?;
+        files.push((format!("{SITE}/_ctypes.py"), CTYPES.as_bytes().to_vec()));
         let mut batches = Vec::new();
         let mut batch = Vec::new();
         for (path, text) in files.iter().filter(|(path, _)| is_source_name(path) && !is_test(path)) {

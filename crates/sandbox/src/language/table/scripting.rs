@@ -14,17 +14,7 @@ const CPYTHON: Toolchain = Toolchain {
     variables: Some(Preset {
         file: (
             "sitecustomize.py",
-            // Packages come behind the standard library, which they cannot replace, and before the host's own.
-            "import __main__, os, sys\n\
-             here, packages = os.path.dirname(__file__), '/packages/python'\n\
-             sys.path.remove(here)\n\
-             if os.path.isdir(packages):\n    \
-                 site = [at for at, path in enumerate(sys.path) if path.endswith(('site-packages', 'dist-packages'))]\n    \
-                 sys.path.insert(site[0] if site else len(sys.path), packages)\n\
-             if os.path.exists(os.path.join(here, 'variables.json')):\n    \
-                 import json\n    \
-                 with open(os.path.join(here, 'variables.json'), encoding='utf-8') as file:\n        \
-                     __main__.__dict__.update(json.load(file))\n",
+            include_str!("sitecustomize.py"),
         ),
         env: ("PYTHONPATH", "{build}"),
     }),
