@@ -167,7 +167,8 @@ function resolveRequired(name, module) {
     `Cannot find module '${name}'\nRequire stack:\n${stack.map((file) => `- ${file}`).join('\n')}`,
   );
   error.requireStack = stack;
-  if (isBare(name)) mark(error, notHere(name));
+  // What a package looks for and does not find, it can do without, or says so itself.
+  if (isBare(name) && !module.path.includes('/node_modules/')) mark(error, notHere(name));
   throw error;
 }
 

@@ -28,6 +28,9 @@ pub(crate) struct GlobalArguments {
     /// The weakest isolation to accept: `full`, or `landlock` on hosts that block user namespaces [default: full]
     #[arg(long, global = true, value_name = "LEVEL")]
     pub(crate) require: Option<Requirement>,
+    /// A virtual or conda environment that Python programs run in natively
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(crate) environment: Option<PathBuf>,
 }
 
 impl GlobalArguments {
@@ -35,7 +38,8 @@ impl GlobalArguments {
     pub(crate) fn to_command_line(&self) -> Vec<OsString> {
         let config = self.config.iter().flat_map(|path| ["--config".into(), path.into()]);
         let require = self.require.iter().flat_map(|level| ["--require".into(), level.to_string().into()]);
-        config.chain(require).collect()
+        let environment = self.environment.iter().flat_map(|path| ["--environment".into(), path.into()]);
+        config.chain(require).chain(environment).collect()
     }
 }
 

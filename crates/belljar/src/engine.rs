@@ -18,9 +18,11 @@ pub async fn native(settings: &Settings, without: Vec<Layer>) -> anyhow::Result<
     let config = NativeConfig {
         // This very binary, also when its file has been replaced since.
         launcher: "/proc/self/exe".into(),
-        tools: settings.tools.clone(),
+        tools: provision::with_own_tools(settings),
         scratch: settings.scratch.clone(),
         require: settings.require,
+        environment: settings.python.clone(),
+        environments: settings.pythons.clone(),
         ahead: settings.ahead,
         without,
     };
@@ -44,8 +46,9 @@ pub async fn runtime(settings: &Settings, without: Vec<Layer>) -> anyhow::Result
     let native = native(settings, without).await?;
     let wasm = Arc::new(wasm(&native, provision::installed(settings))?);
     let packages = packages(settings, &native, &wasm);
-    let engines: Vec<Arc<dyn Engine>> = vec![wasm, Arc::new(native)];
-    Ok(Runtime::new(settings.policy.clone(), engines).with_packages(Arc::new(packages)))
+    let native = Arc::new(native);
+    let engines: Vec<Arc<dyn Engine>> = vec![wasm, Arc::clone(&native) as Arc<dyn Engine>];
+    Ok(Runtime::new(settings.policy.clone(), engines).with_packages(Arc::new(packages)).with_environments(native))
 }
 
 /// Packages for programs of both engines.

@@ -27,6 +27,10 @@ pub struct Settings {
     pub recipes: setup::Scratch,
     /// Whether interpreters are started ahead of programs: for servers.
     pub ahead: bool,
+    /// The environment that Python programs run in natively, if not the host's own Python.
+    pub python: Option<PathBuf>,
+    /// Where callers may choose environments.
+    pub pythons: Vec<PathBuf>,
     /// What may be installed for programs.
     pub packages: PackagePolicy,
     /// The environment, of which recipes and installations get what package clients need.

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use engine_native::ToolSearch;
 use engine_wasm::{COMPILER, InstalledRuntime};
 use setup::{CATALOGUE, Config, Finish, FinishError, PACK, REACTOR, Recipes, Runtime, SNAPSHOT, Setup, TREE};
 
@@ -34,6 +35,12 @@ pub fn installed(settings: &Settings) -> Vec<InstalledRuntime> {
             tree: installed.pack.clone(),
         })
         .collect()
+}
+
+/// Where tools are looked for: also where belljar keeps those that it gets itself, of which Deno runs programs.
+pub fn with_own_tools(settings: &Settings) -> ToolSearch {
+    let own = setup::tool("deno").and_then(|deno| setup(settings).tool_home(deno));
+    ToolSearch { own: own.into_iter().collect(), ..settings.tools.clone() }
 }
 
 /// The engine's part.

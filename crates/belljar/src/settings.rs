@@ -71,6 +71,16 @@ struct File {
     defaults: FileLimits,
     #[serde(default)]
     packages: FilePackages,
+    #[serde(default)]
+    environments: FileEnvironments,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileEnvironments {
+    default: Option<PathBuf>,
+    #[serde(default)]
+    allow: Vec<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -134,10 +144,12 @@ pub(crate) fn resolve(
     let packages = file.packages.over(&packages);
     Ok(Settings {
         packages: packages.context("in `packages` of the configuration")?,
+        python: arguments.environment.clone().or(file.environments.default),
+        pythons: file.environments.allow,
         ahead: transport != Transport::None,
         policy,
         require,
-        tools: ToolSearch { path: environment.path.clone(), home: environment.home.clone() },
+        tools: ToolSearch { path: environment.path.clone(), home: environment.home.clone(), own: Vec::new() },
         scratch: scratch(environment),
         cache: cache(environment),
         recipes: if environment.keep_work { Scratch::Keep } else { Scratch::Clear },
@@ -238,7 +250,7 @@ mod tests {
     use super::*;
 
     fn global() -> GlobalArguments {
-        GlobalArguments { config: None, require: None }
+        GlobalArguments { config: None, require: None, environment: None }
     }
 
     #[test]

@@ -34,9 +34,12 @@ impl Server {
         let scratch = tempfile::tempdir().expect("a temporary directory");
         let config = NativeConfig {
             launcher: env!("CARGO_BIN_EXE_belljar").into(),
-            tools: ToolSearch { path: Vec::new(), home: None },
+            tools: ToolSearch { path: Vec::new(), home: None, own: Vec::new() },
             scratch: scratch.path().join("scratch"),
             require: Requirement::Full,
+            environment: None,
+            environments: Vec::new(),
+            ahead: false,
             without: Vec::new(),
         };
         let native = NativeEngine::start(config).await.expect("the engine starts");

@@ -45,11 +45,15 @@ impl Server {
         let settings = Settings {
             policy: Policy::default(),
             require: Requirement::Full,
-            tools: ToolSearch { path: Vec::new(), home: None },
+            tools: ToolSearch { path: Vec::new(), home: None, own: Vec::new() },
             scratch: PathBuf::new(),
             cache: runtimes::provisioned(BELLJAR)?.to_owned(),
             recipes: setup::Scratch::Keep,
             environment: Vec::new(),
+            packages: packages::PackagePolicy { enabled: false, ..packages::PackagePolicy::default() },
+            python: None,
+            pythons: Vec::new(),
+            ahead: false,
         };
         let installed = provision::installed(&settings);
         let has = |name: &str| installed.iter().any(|runtime| runtime.name == name);

@@ -89,9 +89,12 @@ async fn start() -> anyhow::Result<Runtime> {
     let path = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from).into();
     let native = NativeEngine::start(NativeConfig {
         launcher: "/proc/self/exe".into(),
-        tools: ToolSearch { path, home: None },
+        tools: ToolSearch { path, home: None, own: Vec::new() },
         scratch: std::env::current_exe()?.with_file_name("bench-scratch"),
         require: Requirement::Full,
+        environment: None,
+        environments: Vec::new(),
+        ahead: false,
         without: Vec::new(),
     })
     .await?;

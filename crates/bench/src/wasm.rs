@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use belljar::{Settings, engine};
 use clap::Args;
 use engine_native::ToolSearch;
+use packages::PackagePolicy;
 use runtime::Runtime;
 use sandbox::{EngineChoice, EngineId, Outcome, Policy, Request, Requirement};
 
@@ -209,11 +210,15 @@ fn settings(options: &Options) -> anyhow::Result<Settings> {
     Ok(Settings {
         policy: Policy::default(),
         require: Requirement::Full,
-        tools: ToolSearch { path, home: None },
+        tools: ToolSearch { path, home: None, own: Vec::new() },
         scratch: std::env::current_exe()?.with_file_name("bench-scratch"),
         cache: options.cache.clone(),
         recipes: setup::Scratch::Keep,
         environment: Vec::new(),
+        packages: PackagePolicy { enabled: false, ..PackagePolicy::default() },
+        python: None,
+        pythons: Vec::new(),
+        ahead: false,
     })
 }
 

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jail::{Access, AddressSpace, Command, Egress, File, Place, Purpose, Spec, Stdio};
-use sandbox::{Bytes, Collect, Language, Limits, LiveOutput, Status};
+use sandbox::{Bytes, Collect, Limits, LiveOutput, Principal, Status};
 
 use crate::error::NativeError;
 use crate::recipe;
 use crate::run::{self, Input, WayOut};
 use crate::tools::GUEST_PATH;
-use crate::{NativeEngine, Shared};
+use crate::{NativeEngine, Shared, Tool};
 
 /// One run of a client.
 #[derive(Debug)]
@@ -61,8 +61,8 @@ pub struct ClientEnd {
 pub struct Interpreter {
     /// The program that runs use.
     pub program: PathBuf,
-    /// Its home when that is outside what every guest sees.
-    pub home: Option<PathBuf>,
+    /// What has to be shown of the host for it, beside what every guest sees.
+    pub reads: Vec<PathBuf>,
     /// Such as `3.11`.
     pub version: String,
     /// What its compiled modules are made for, such as `cpython-311-x86_64-linux-gnu`.
@@ -100,9 +100,9 @@ impl NativeEngine {
         self.shared.run_client(client, live).await
     }
 
-    /// The interpreter that Python programs run on. Asked once.
-    pub async fn interpreter(&self) -> Result<Interpreter, NativeError> {
-        self.shared.interpreter.get_or_try_init(|| self.shared.ask_interpreter()).await.cloned()
+    /// The interpreter that a caller's Python programs run on. Asked once.
+    pub async fn interpreter(&self, caller: &Principal) -> Result<Interpreter, NativeError> {
+        self.shared.interpreter_of(caller).await
     }
 }
 
@@ -165,7 +165,7 @@ impl Shared {
         Ok(ClientEnd { status: finished.status, stdout: finished.stdout.text, stderr: finished.stderr.text })
     }
 
-    async fn ask_interpreter(&self) -> Result<Interpreter, NativeError> {
+    pub(crate) async fn ask_interpreter(&self, tool: &Tool) -> Result<Interpreter, NativeError> {
         #[derive(serde::Deserialize)]
         struct Described {
             version: String,
@@ -173,15 +173,12 @@ impl Shared {
             site: Vec<PathBuf>,
         }
 
-        const PYTHON: &str = "python";
-        let language = Language::find(PYTHON).ok_or(NativeError::ToolGone(PYTHON))?;
-        let tool = self.tool(language)?;
         let client = Client {
             program: tool.found.program.clone(),
             arguments: ["-c", DESCRIBE].map(str::to_owned).into(),
             environment: Vec::new(),
             files: Vec::new(),
-            reads: tool.found.home.iter().cloned().collect(),
+            reads: tool.found.reads(),
             writes: Vec::new(),
             folder: None,
             way_out: None,
@@ -192,7 +189,7 @@ impl Shared {
             serde_json::from_str(&end.stdout).map_err(|_| NativeError::Interpreter(end.stderr.trim().to_owned()))?;
         Ok(Interpreter {
             program: tool.found.program.clone(),
-            home: tool.found.home.clone(),
+            reads: tool.found.reads(),
             version: described.version,
             platform: described.platform,
             site: described.site,

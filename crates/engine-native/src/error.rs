@@ -26,6 +26,9 @@ pub enum NativeError {
     /// The tool has no way to be given variables.
     #[error("`{0}` cannot be given variables; leave `variables` out, or use another engine")]
     NoVariables(&'static str),
+    /// The environment that the operator configured cannot be used.
+    #[error(transparent)]
+    Environment(#[from] sandbox::Refusal),
     /// The Python of this host did not say what it is.
     #[error("the Python of this host does not work: {0}")]
     Interpreter(String),

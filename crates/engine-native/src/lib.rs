@@ -4,6 +4,7 @@
 mod client;
 mod collect;
 mod confine;
+mod environment;
 mod error;
 mod host;
 mod launcher;
@@ -14,12 +15,12 @@ mod tools;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jail::{Layer, View};
 use sandbox::{
     BoxFuture, Engine, EngineError, EngineId, Evidence, Language, Level, LiveOutput, Outcome, Package, Plan, Refusal,
-    Requirement, RuntimeInfo, Sandbox, Step, diagnose,
+    PackageUse, Requirement, RuntimeInfo, Sandbox, Step, Toolchain, diagnose,
 };
 use tokio::sync::OnceCell;
 
@@ -31,6 +32,7 @@ pub use launcher::LAUNCHER_ARGUMENT;
 pub use tools::ToolSearch;
 
 use collect::Given;
+use environment::Chosen;
 use host::WallKind;
 use launcher::LauncherProcess;
 use parked::Parked;
@@ -48,6 +50,10 @@ pub struct NativeConfig {
     pub scratch: PathBuf,
     /// The weakest isolation that is accepted.
     pub require: Requirement,
+    /// The environment that Python programs run in, if not the host's own Python.
+    pub environment: Option<PathBuf>,
+    /// Where callers may choose environments.
+    pub environments: Vec<PathBuf>,
     /// Whether interpreters are started ahead of programs, for a server that will see more of them.
     pub ahead: bool,
     /// Layers to leave out, for tests that show what each is for. Anything here makes the level `none`.
@@ -64,13 +70,15 @@ pub struct NativeEngine {
 struct Shared {
     launcher: LauncherProcess,
     view: View,
-    tools: HashMap<&'static str, Tool>,
+    search: ToolSearch,
+    tools: Mutex<HashMap<&'static str, Arc<Tool>>>,
     walls: Option<WallKind>,
     report: HostReport,
     require: Requirement,
     without: Vec<Layer>,
     ahead: bool,
     interpreter: OnceCell<Interpreter>,
+    chosen: Chosen,
     parked: Parked,
 }
 
@@ -97,30 +105,33 @@ impl NativeEngine {
             report.isolation.level = Level::None;
             report.isolation.missing.extend(config.without.iter().map(|layer| layer.name().to_owned()));
         }
-        let found = |language| Some((language, tools::find(language, &config.tools, &view)?));
+        let found = |language| Some((language, tools::find(language, &config.tools, &view, |_| true)?));
         let tools = Language::all()
             .iter()
             .filter_map(found)
-            .map(|(language, found)| (language.id, Tool { found, version: OnceCell::new() }))
+            .map(|(language, found)| (language.id, Arc::new(Tool { found, version: OnceCell::new() })))
             .collect();
-        let shared = Shared {
+        let mut shared = Shared {
             launcher,
             view,
-            tools,
+            search: config.tools,
+            tools: Mutex::new(tools),
             walls,
             report,
             require: config.require,
             without: config.without,
             ahead: config.ahead,
             interpreter: OnceCell::new(),
+            chosen: Chosen::default(),
             parked: Parked::default(),
         };
+        shared.chosen = shared.configured(config.environment.as_deref(), &config.environments)?;
         Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Whether this host has a tool for the language, whatever its isolation.
-    pub fn has_tool(&self, language: &Language) -> bool {
-        self.shared.tools.contains_key(language.id)
+    pub fn has_tool(&self, language: &'static Language) -> bool {
+        self.shared.tool(language).is_ok()
     }
 
     /// What was found about this host.
@@ -139,7 +150,7 @@ impl Engine for NativeEngine {
         if self.shared.without.is_empty() {
             host::accepts(self.shared.require, &self.shared.report)?;
         }
-        if self.shared.tools.contains_key(language.id) {
+        if self.shared.tool(language).is_ok() {
             return Ok(());
         }
         // What `apt-get` brings is easiest to get.
@@ -159,6 +170,11 @@ impl Engine for NativeEngine {
 
     fn describe(&self, language: &'static Language) -> BoxFuture<'_, Result<RuntimeInfo, EngineError>> {
         Box::pin(async move { self.shared.describe(language).await.map_err(EngineError::new) })
+    }
+
+    fn claims(&self, plan: &Plan) -> Option<&'static str> {
+        let is_chosen = plan.language().id == "python" && self.shared.chosen.of(plan.principal()).is_some();
+        is_chosen.then_some("its caller chose a Python environment of the host")
     }
 
     fn open(&self, plan: Plan) -> BoxFuture<'_, Result<Box<dyn Sandbox>, EngineError>> {
@@ -184,18 +200,18 @@ impl Sandbox for NativeSandbox {
 impl Shared {
     async fn run(self: &Arc<Self>, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, NativeError> {
         let language = plan.language();
-        let tool = self.tool(language)?;
+        let tool = self.tool_for(&plan)?;
         let mut given: Vec<Given<'_>> =
             plan.files().iter().map(|file| (file.path.as_str(), file.contents.as_slice())).collect();
         given.push((&plan.names().source, plan.code()));
         let run = async {
-            match self.parked_for(&plan).await {
+            match self.parked_for(&plan, &tool.found).await {
                 Some(going) => self.run_parked(going, &plan, &given, live).await,
-                None => self.run_cold(&plan, tool, &given, live).await,
+                None => self.run_cold(&plan, &tool, &given, live).await,
             }
         };
         // The version is asked for beside the first run of a language, not before it.
-        let (finished, runtime) = tokio::join!(run, self.describe(language));
+        let (finished, runtime) = tokio::join!(run, self.describe_tool(&tool, language));
         let (finished, runtime) = (finished?, runtime.unwrap_or_else(|_| tool.describe(language, String::new())));
 
         let compiling = tool.found.toolchain.compile.is_some() && finished.command == 0;
@@ -253,6 +269,10 @@ impl Shared {
 
     async fn describe(&self, language: &'static Language) -> Result<RuntimeInfo, NativeError> {
         let tool = self.tool(language)?;
+        self.describe_tool(&tool, language).await
+    }
+
+    async fn describe_tool(&self, tool: &Tool, language: &'static Language) -> Result<RuntimeInfo, NativeError> {
         let version = tool.version.get_or_try_init(|| self.ask_version(&tool.found)).await?.clone();
         Ok(tool.describe(language, version))
     }
@@ -269,8 +289,37 @@ impl Shared {
         Ok(version_in(&answer).unwrap_or_default().to_owned())
     }
 
-    fn tool(&self, language: &'static Language) -> Result<&Tool, NativeError> {
-        self.tools.get(language.id).ok_or(NativeError::ToolGone(language.id))
+    /// What runs a language here. One that was not here may have come since, with a tool that belljar got.
+    fn tool(&self, language: &'static Language) -> Result<Arc<Tool>, NativeError> {
+        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tool) = tools.get(language.id) {
+            return Ok(Arc::clone(tool));
+        }
+        let may_have_come = self.search.own.iter().any(|home| home.is_dir());
+        let found = may_have_come.then(|| tools::find(language, &self.search, &self.view, |_| true)).flatten();
+        let found = found.ok_or(NativeError::ToolGone(language.id))?;
+        let tool = Arc::new(Tool { found, version: OnceCell::new() });
+        tools.insert(language.id, Arc::clone(&tool));
+        Ok(tool)
+    }
+
+    /// What runs this program: for Python, its caller may have chosen.
+    fn tool_for(&self, plan: &Plan) -> Result<Arc<Tool>, NativeError> {
+        let language = plan.language();
+        let chosen = if language.id == "python" { self.chosen.of(plan.principal()) } else { None };
+        match chosen {
+            Some(environment) => Ok(Arc::clone(&environment.tool)),
+            None => {
+                let tool = self.tool(language)?;
+                let can_have = |toolchain: &Toolchain| toolchain.packages != PackageUse::None;
+                if plan.layer().is_none() || can_have(tool.found.toolchain) {
+                    return Ok(tool);
+                }
+                let found = tools::find(language, &self.search, &self.view, can_have);
+                let found = found.ok_or(NativeError::NoPackages(tool.found.toolchain.program))?;
+                Ok(Arc::new(Tool { found, version: OnceCell::new() }))
+            }
+        }
     }
 
     fn walls(&self) -> Result<jail::Walls, NativeError> {

@@ -5,6 +5,7 @@
 //! but that of time: for a run with the same limits and packages, without variables or an environment of its own, whose program imports
 //! everything that was imported ahead.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use sandbox::{Limits, LiveOutput, Plan};
 use crate::collect::Given;
 use crate::error::NativeError;
 use crate::run::{self, Clock, Finished, Going, Input, Stdin};
+use crate::tools::FoundTool;
 use crate::{Shared, recipe};
 
 /// How many wait at one time. One with pandas has some 70 MB.
@@ -49,6 +51,8 @@ struct Waiting {
 /// What has to be the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Kind {
+    /// The interpreter.
+    program: PathBuf,
     layer: Option<String>,
     limits: Limits,
     /// Imported ahead, sorted.
@@ -57,7 +61,7 @@ struct Kind {
 
 impl Kind {
     /// Of a plan that something could wait for.
-    fn of(plan: &Plan) -> Option<Self> {
+    fn of(plan: &Plan, tool: &FoundTool) -> Option<Self> {
         let is_python = plan.language().id == "python";
         let is_plain = plan.env().is_empty() && plan.variables().is_empty() && plan.compiler_args().is_empty();
         if !is_python || !is_plain {
@@ -69,25 +73,31 @@ impl Kind {
             return None;
         }
         let top = |module: &str| module.split('.').next().unwrap_or_default().to_owned();
-        let is_ours = |module: &str| plan.files().iter().any(|file| file.path.as_str().starts_with(&top(module)));
+        // What it brings may have the name of something that is imported already.
+        if plan.files().iter().any(|file| is_module(file.path.as_str())) {
+            return None;
+        }
         let mut modules: Vec<String> = match plan.layer() {
             Some(_) => wanted::python_imports(&code),
             None => Vec::new(),
         };
-        if modules.iter().any(|module| is_ours(module)) {
-            return None;
-        }
         modules.retain(|module| AHEAD.contains(&top(module).as_str()));
         modules.sort_unstable();
-        Some(Self { layer: plan.layer().map(|layer| layer.id.clone()), limits: *plan.limits(), modules })
+        Some(Self { program: tool.program.clone(), layer: plan.layer().map(|layer| layer.id.clone()), limits: *plan.limits(), modules })
     }
 
     /// Whether what waits for that kind serves this one.
     fn is_served_by(&self, other: &Self) -> bool {
-        self.layer == other.layer
+        self.program == other.program
+            && self.layer == other.layer
             && self.limits == other.limits
             && other.modules.iter().all(|module| self.modules.contains(module))
     }
+}
+
+/// Whether a file can be imported, or is in a folder that can.
+fn is_module(path: &str) -> bool {
+    path.ends_with(".py") || path.ends_with(".so") || path.ends_with(".pyc")
 }
 
 impl Parked {
@@ -122,13 +132,13 @@ impl Parked {
 
 impl Shared {
     /// One that waits for this plan, if one does. Has another wait for the next one like it.
-    pub(crate) async fn parked_for(self: &Arc<Self>, plan: &Plan) -> Option<Going> {
+    pub(crate) async fn parked_for(self: &Arc<Self>, plan: &Plan, tool: &FoundTool) -> Option<Going> {
         if !self.parks() {
             return None;
         }
-        let kind = Kind::of(plan)?;
+        let kind = Kind::of(plan, tool)?;
         let going = self.parked.take(&kind);
-        self.park_for(plan, kind);
+        self.park_for(plan, tool, kind);
         let mut going = going?;
         going.is_ready(START).await.then_some(going)
     }
@@ -153,11 +163,11 @@ impl Shared {
         going.finish(&input, Clock::FromNow(plan.limits().wall), live).await
     }
 
-    fn park_for(self: &Arc<Self>, plan: &Plan, kind: Kind) {
+    fn park_for(self: &Arc<Self>, plan: &Plan, tool: &FoundTool, kind: Kind) {
         if !self.parked.wants(&kind) {
             return;
         }
-        let Ok(spec) = self.waiting_spec(plan, &kind) else { return };
+        let Ok(spec) = self.waiting_spec(plan, tool, &kind) else { return };
         let shared: Weak<Self> = Arc::downgrade(self);
         tokio::spawn(async move {
             let Some(shared) = shared.upgrade() else { return };
@@ -176,15 +186,14 @@ impl Shared {
     }
 
     /// The jail of one that waits, and the contents of its files.
-    fn waiting_spec(&self, plan: &Plan, kind: &Kind) -> Result<(Spec, Vec<Vec<u8>>), NativeError> {
-        let tool = self.tool(plan.language())?;
-        let recipe = recipe::for_plan(plan, &tool.found, &self.view, self.walls()?)?;
+    fn waiting_spec(&self, plan: &Plan, tool: &FoundTool, kind: &Kind) -> Result<(Spec, Vec<Vec<u8>>), NativeError> {
+        let recipe = recipe::for_plan(plan, tool, &self.view, self.walls()?)?;
         let mut spec = recipe.spec;
         // All but the program's own: that comes later.
         let own = spec.files.iter().zip(&recipe.contents).filter(|(file, _)| file.place == Place::Build);
         let (mut files, mut contents): (Vec<File>, Vec<Vec<u8>>) =
             own.map(|(file, contents)| (file.clone(), contents.to_vec())).unzip();
-        let preset = tool.found.toolchain.variables.ok_or(NativeError::NoVariables(tool.found.toolchain.program))?;
+        let preset = tool.toolchain.variables.ok_or(NativeError::NoVariables(tool.toolchain.program))?;
         let mut add = |path: &str, text: Vec<u8>| {
             if !files.iter().any(|file| file.path == path) {
                 files.push(File { place: Place::Build, path: path.to_owned(), length: text.len() as u64 });

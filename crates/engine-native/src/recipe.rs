@@ -154,8 +154,8 @@ fn view_for(tool: &FoundTool, view: &View) -> View {
     for path in tool.toolchain.reads {
         view.add(Path::new(path));
     }
-    if let Some(home) = &tool.home {
-        view.add(home);
+    for path in tool.reads() {
+        view.add(&path);
     }
     view
 }

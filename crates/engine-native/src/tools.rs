@@ -14,6 +14,8 @@ pub struct ToolSearch {
     pub path: Vec<PathBuf>,
     /// The user's home, below which version managers keep toolchains.
     pub home: Option<PathBuf>,
+    /// Homes of tools that belljar itself got, or will get.
+    pub own: Vec<PathBuf>,
 }
 
 /// What a guest has as `PATH`, and where bare program names of a recipe are found.
@@ -25,6 +27,7 @@ const TOOLCHAIN_HOMES: &[&str] = &[
     "~/.rustup/toolchains/*",
     "~/.nvm/versions/node/*",
     "~/.pyenv/versions/*",
+    "~/.local/share/uv/python/*",
     "~/.ghcup/ghc/*",
     "~/.deno",
     "~/.bun",
@@ -39,11 +42,25 @@ pub(crate) struct FoundTool {
     pub(crate) program: PathBuf,
     /// Its home when that is outside what every guest sees.
     pub(crate) home: Option<PathBuf>,
+    /// What else of the host it needs.
+    pub(crate) more: Vec<PathBuf>,
 }
 
-/// The first toolchain of the language that is here and that a guest can be shown.
-pub(crate) fn find(language: &'static Language, search: &ToolSearch, view: &View) -> Option<FoundTool> {
-    language.toolchains.iter().find_map(|toolchain| {
+impl FoundTool {
+    /// What has to be shown of the host for it.
+    pub(crate) fn reads(&self) -> Vec<PathBuf> {
+        self.home.iter().chain(&self.more).cloned().collect()
+    }
+}
+
+/// The first toolchain of the language that is here, that a guest can be shown, and that is fit for the purpose.
+pub(crate) fn find(
+    language: &'static Language,
+    search: &ToolSearch,
+    view: &View,
+    is_fit: impl Fn(&Toolchain) -> bool,
+) -> Option<FoundTool> {
+    language.toolchains.iter().filter(|toolchain| is_fit(toolchain)).find_map(|toolchain| {
         let found = find_program(toolchain, search, view)?;
         let all_there = toolchain.also.iter().all(|name| resolve(name, found.home.as_deref()).is_some());
         all_there.then_some(found)
@@ -59,11 +76,11 @@ fn find_program(toolchain: &'static Toolchain, search: &ToolSearch, view: &View)
             && fs::canonicalize(candidate).is_ok_and(|real| view.covers(&real))
     });
     if let Some(program) = visible {
-        return Some(FoundTool { toolchain, program, home: None });
+        return Some(FoundTool { toolchain, program, home: None, more: Vec::new() });
     }
     toolchain_homes(search).into_iter().find_map(|home| {
         let program = home.join("bin").join(toolchain.program);
-        is_program(&program).then_some(FoundTool { toolchain, program, home: Some(home) })
+        is_program(&program).then_some(FoundTool { toolchain, program, home: Some(home), more: Vec::new() })
     })
 }
 
@@ -81,9 +98,15 @@ fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
+/// Whether a folder is the home of a toolchain, by where it is.
+pub(crate) fn is_toolchain_home(folder: &Path, search: &ToolSearch) -> bool {
+    let real = |home: PathBuf| fs::canonicalize(home).ok();
+    toolchain_homes(search).into_iter().filter_map(real).any(|home| home == folder)
+}
+
 /// The toolchain homes that exist, the highest name of each kind first: usually the newest version.
 fn toolchain_homes(search: &ToolSearch) -> Vec<PathBuf> {
-    let mut homes = Vec::new();
+    let mut homes: Vec<PathBuf> = search.own.iter().filter(|home| home.is_dir()).cloned().collect();
     for pattern in TOOLCHAIN_HOMES {
         let path = match (pattern.strip_prefix("~/"), &search.home) {
             (Some(below), Some(home)) => home.join(below),

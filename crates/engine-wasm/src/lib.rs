@@ -42,6 +42,8 @@ use sandbox::{
     SkipReason, SkippedFile, Status, Step, Stream, Usage, WorkspacePath, diagnose,
 };
 
+use tokio::sync::OnceCell;
+
 pub use error::WasmError;
 pub use packs::pack_modules;
 pub use protocol::Reset;
@@ -88,6 +90,7 @@ pub struct InstalledRuntime {
 #[derive(Debug)]
 pub struct WasmEngine {
     shared: Arc<Shared>,
+    numpy_version: OnceCell<String>,
 }
 
 #[derive(Debug)]
@@ -106,7 +109,7 @@ impl WasmEngine {
         let wall = Arc::clone(&config.wall);
         let tools = config.runtimes.iter().find(|runtime| runtime.name == COMPILER).cloned();
         let compiled = tools.map(|tools| Arc::new(Compiled::new(Arc::clone(&wall), tools)));
-        Self { shared: Arc::new(Shared { pool: Pool::new(config), compiled, wall }) }
+        Self { shared: Arc::new(Shared { pool: Pool::new(config), compiled, wall }), numpy_version: OnceCell::new() }
     }
 
     /// Starts the worker of whoever started this process ahead of its first run. Says how it resets memory, which decides how fast it is.

@@ -65,6 +65,17 @@ impl WasmEngine {
         self.shared.pool.index_of("numpy").is_some()
     }
 
+    /// The version of NumPy that is part of it, if one is. Asked once.
+    pub async fn numpy_version(&self) -> Result<Option<String>, EngineError> {
+        let Some(index) = self.shared.pool.index_of("numpy") else { return Ok(None) };
+        let version = self.numpy_version.get_or_try_init(|| async {
+            let code = "import numpy\nopen('/box/version', 'w').write(numpy.__version__)";
+            let version = self.run_own(index, code, "version", Vec::new()).await?;
+            Ok::<_, WasmError>(String::from_utf8_lossy(&version).into_owned())
+        });
+        version.await.cloned().map(Some).map_err(EngineError::new)
+    }
+
     /// A folder of Python packages, compiled for the Python that it has, without machine code for the host.
     pub async fn pack_python(&self, folder: &Path) -> Result<Vec<u8>, EngineError> {
         self.compile_and_pack(folder).await.map_err(EngineError::new)
@@ -101,9 +112,20 @@ impl WasmEngine {
         pack_files(&files)
     }
 
-    /// Compiles some sources, in a worker that hosts nobody.
     async fn compile(&self, sources: &[u8]) -> Result<Vec<u8>, WasmError> {
         let index = self.shared.pool.index_of("python").ok_or_else(|| WasmError::NoDriver("python".to_owned()))?;
+        let files = vec![JobFile { path: "sources".to_owned(), contents: sources.to_vec() }];
+        self.run_own(index, COMPILE, "compiled", files).await
+    }
+
+    /// Runs a program of ours, in a worker that hosts nobody, for a file that it makes.
+    async fn run_own(
+        &self,
+        index: usize,
+        code: &str,
+        makes: &str,
+        files: Vec<JobFile>,
+    ) -> Result<Vec<u8>, WasmError> {
         let worker = self.shared.pool.worker(&Principal::new("packages of belljar")).await?;
         let micros = u64::try_from(COMPILING.as_micros()).unwrap_or(u64::MAX);
         let job = Job {
@@ -112,21 +134,21 @@ impl WasmEngine {
             runtime: u32::try_from(index).unwrap_or(u32::MAX),
             dialect: Dialect::Plain,
             file: format!("{WORKSPACE}/compile.py"),
-            code: COMPILE.as_bytes().to_vec(),
+            code: code.as_bytes().to_vec(),
             stdin: Vec::new(),
             args: Vec::new(),
             env: Vec::new(),
             variables: Vec::new(),
-            files: vec![JobFile { path: "sources".to_owned(), contents: sources.to_vec() }],
+            files,
             layer: None,
             limits: JobLimits { wall_micros: micros, cpu_micros: micros, memory: 1 << 30, disk: 1 << 28, files: 64 },
             collect: Collecting::Contents,
         };
         let finished = worker.run(job, None, &mut ()).await?;
-        let compiled = finished.files.into_iter().find(|file| file.path == "compiled").and_then(|file| file.contents);
-        match (finished.end, compiled) {
-            (End::Exited(0), Some(compiled)) => Ok(compiled),
-            (end, _) => Err(WasmError::Pack(format!("packages could not be compiled: {end:?}"))),
+        let made = finished.files.into_iter().find(|file| file.path == makes).and_then(|file| file.contents);
+        match (finished.end, made) {
+            (End::Exited(0), Some(made)) => Ok(made),
+            (end, _) => Err(WasmError::Pack(format!("`{makes}` could not be made: {end:?}"))),
         }
     }
 }

@@ -218,6 +218,21 @@ impl Connection {
         Ok(run.finish(ended, &self.server.runs).into())
     }
 
+    async fn install_packages(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let (caller, live) = (principal(&context), Live::default());
+        let teller = Teller::new(&context, self.log_level.load(Ordering::Relaxed));
+        tokio::select! {
+            biased;
+            result = tools::install_packages(&self.server.runtime, &caller, request.arguments, live.clone()) => Ok(result.into()),
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
+            never = teller.tell_on(live.clone()) => match never {},
+        }
+    }
+
     /// The manager of a task that is this caller's. Fixtures' have no owner.
     fn task(&self, task: &str, context: &RequestContext<RoleServer>) -> Result<&TaskManager, ErrorData> {
         match &self.server.fixtures {
@@ -431,6 +446,19 @@ impl ServerHandler for Connection {
         match &*request.name {
             tools::RUN_CODE => self.run_code(request, context).await,
             tools::LIST_RUNTIMES => Ok(tools::list_runtimes(&self.server.runtime, request.arguments).await.into()),
+            tools::INSTALL_PACKAGES => self.install_packages(request, context).await,
+            tools::LIST_PACKAGES => {
+                let caller = principal(&context);
+                Ok(tools::list_packages(&self.server.runtime, &caller, request.arguments).await.into())
+            }
+            tools::CONFIGURE_ENVIRONMENT => {
+                let caller = principal(&context);
+                Ok(tools::configure_environment(&self.server.runtime, &caller, request.arguments).await.into())
+            }
+            tools::GET_ENVIRONMENT => {
+                let caller = principal(&context);
+                Ok(tools::get_environment(&self.server.runtime, &caller, request.arguments).await.into())
+            }
             other => Err(ErrorData::invalid_params(tools::unknown(other), None)),
         }
     }

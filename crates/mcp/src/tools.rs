@@ -1,6 +1,8 @@
 //! The tools, one module each.
 
+mod environment;
 mod list_runtimes;
+mod packages;
 mod run_code;
 
 use std::sync::Arc;
@@ -12,6 +14,8 @@ use serde_json::{Map, Value};
 
 use crate::room;
 
+pub(crate) use environment::{configure_environment, get_environment};
+pub(crate) use packages::{install_packages, list_packages};
 pub(crate) use list_runtimes::{list_runtimes, runtime_document};
 pub(crate) use run_code::{Run, prepare};
 
@@ -38,7 +42,15 @@ impl Description {
 
 /// All of them, always in this order. `defaults` are what a run gets without asking.
 pub(crate) fn all(languages: &[String], defaults: &Limits) -> Vec<Tool> {
-    vec![run_code::describe(languages, defaults).into_tool(), list_runtimes::describe().into_tool()]
+    let tools = [
+        run_code::describe(languages, defaults),
+        packages::describe_install(),
+        packages::describe_list(),
+        list_runtimes::describe(),
+        environment::describe_configure(),
+        environment::describe_get(),
+    ];
+    tools.into_iter().map(Description::into_tool).collect()
 }
 
 /// The most that is repeated of a name that a caller sent.
@@ -46,7 +58,12 @@ const MOST_ECHO: usize = 300;
 
 pub(crate) const RUN_CODE: &str = "run_code";
 pub(crate) const LIST_RUNTIMES: &str = "list_runtimes";
-const NAMES: &[&str] = &[RUN_CODE, LIST_RUNTIMES];
+pub(crate) const INSTALL_PACKAGES: &str = "install_packages";
+pub(crate) const LIST_PACKAGES: &str = "list_packages";
+pub(crate) const CONFIGURE_ENVIRONMENT: &str = "configure_environment";
+pub(crate) const GET_ENVIRONMENT: &str = "get_environment";
+const NAMES: &[&str] =
+    &[RUN_CODE, INSTALL_PACKAGES, LIST_PACKAGES, LIST_RUNTIMES, CONFIGURE_ENVIRONMENT, GET_ENVIRONMENT];
 
 /// What to say to a name that is none of a tool's.
 pub(crate) fn unknown(name: &str) -> String {
@@ -55,6 +72,14 @@ pub(crate) fn unknown(name: &str) -> String {
         Some(near) => format!("there is no tool `{name}`; did you mean `{near}`?"),
         None => format!("there is no tool `{name}`; there are `{}`", NAMES.join("`, `")),
     }
+}
+
+/// A tool's result, for those who read text and for those who read structures.
+fn answer(text: String, structured: &impl serde::Serialize) -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    // Made of strings and numbers, which always have a JSON form.
+    result.structured_content = serde_json::to_value(structured).ok();
+    result
 }
 
 /// A refusal as a tool's result: models read results, while clients tend to hide protocol errors.

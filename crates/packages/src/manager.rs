@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use egress::{Gate, Log};
-use engine_native::{ClientEnd, NativeEngine, NativeError};
+use engine_native::{ClientEnd, Interpreter, NativeEngine, NativeError};
 use engine_wasm::WasmEngine;
 use sandbox::{
     BoxFuture, EngineError, EngineId, Imported, Layer, LayerKind, LiveOutput, PackageVersion, Packages, Plan,
-    ProvideError, Provided, Refusal, Status, Wanted,
+    Principal, ProvideError, Provided, Refusal, Status, Wanted,
 };
 use setup::Setup;
 use sha2::{Digest as _, Sha256};
@@ -81,6 +81,9 @@ pub(crate) enum Trouble {
     Wasm(EngineError),
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// Another engine may have more luck.
+    #[error("{0}")]
+    Unsuited(String),
 }
 
 /// What one client is asked for.
@@ -127,7 +130,7 @@ impl PackageManager {
     ) -> Result<(Option<Layer>, Vec<String>, bool), ProvideError> {
         let target = match (wanted.kind, engine) {
             (LayerKind::Node, _) => None,
-            (LayerKind::Python, engine) => Some(self.target(engine).await?),
+            (LayerKind::Python, engine) => Some(self.target(engine, &wanted.caller).await?),
         };
         let asked = self.ask(wanted, target.as_ref());
         if asked.requirements.is_empty() {
@@ -153,7 +156,7 @@ impl PackageManager {
             return Ok(found);
         }
         let answer = match &target {
-            Some(target) => self.get_python(&asked, target, shelf, live).await,
+            Some(target) => self.get_python(&asked, (target, &wanted.caller), shelf, live).await,
             None => self.get_node(&asked, shelf, live).await,
         };
         let answer = answer.map_err(failed)?;
@@ -166,12 +169,15 @@ impl PackageManager {
     }
 
     /// The Python whose packages an engine needs.
-    async fn target(&self, engine: EngineId) -> Result<Target, ProvideError> {
-        let host = self.clients.native().interpreter().await.map_err(|error| failed(Trouble::Engine(error)))?;
+    async fn target(&self, engine: EngineId, caller: &Principal) -> Result<Target, ProvideError> {
         Ok(match engine {
-            EngineId::Native => Target::Native(host),
-            EngineId::Wasm => Target::Wasm { version: self.wasm.python_version().unwrap_or_default(), host },
+            EngineId::Native => Target::Native(self.host(caller).await.map_err(failed)?),
+            EngineId::Wasm => Target::Wasm { version: self.wasm.python_version().unwrap_or_default() },
         })
+    }
+
+    async fn host(&self, caller: &Principal) -> Result<Interpreter, Trouble> {
+        self.clients.native().interpreter(caller).await.map_err(Trouble::Engine)
     }
 
     /// What is left of a wish when the target's own is taken away.
@@ -228,22 +234,35 @@ impl PackageManager {
     async fn get_python(
         &self,
         asked: &Asked,
-        target: &Target,
+        (target, caller): (&Target, &Principal),
         shelf: &Shelf,
         live: &mut dyn LiveOutput,
     ) -> Result<Answer, Trouble> {
+        let host = match target {
+            Target::Native(host) => host.clone(),
+            // uv runs on some Python of the host, whichever it resolves for.
+            Target::Wasm { .. } => self.host(caller).await?,
+        };
         let tool = self.clients.uv(live).await?;
         let uv = Uv {
             tool,
             surroundings: &self.surroundings,
             policy: &self.policy,
+            host: &host,
             cache: shelf.client("uv")?,
         };
         let gate = self.gate("uv", shelf, || Ok(uv.probe(target)), live).await?;
         live.news(&format!("resolving {}", asked.requirements.join(", ")));
         let (mut requirements, mut unknown) = (asked.requirements.clone(), Vec::new());
+        // What is part of the target has the version that it has.
+        let bundled = match target {
+            Target::Wasm { .. } => self.wasm.numpy_version().await.map_err(Trouble::Wasm)?,
+            Target::Native(_) => None,
+        };
+        let given = bundled.as_ref().map(|version| format!("{NUMPY}=={version}"));
         let lock = loop {
-            let end = self.run(uv.resolve(&requirements, target), gate.as_ref(), live).await?;
+            let errand = uv.resolve(&requirements, given.as_deref(), target);
+            let end = self.run(errand, gate.as_ref(), live).await?;
             if end.status.is_success() {
                 break python::read_lock(end.stdout)?;
             }
@@ -252,7 +271,11 @@ impl PackageManager {
             let guesses: Vec<String> =
                 missing.into_iter().filter(|name| asked.imported.contains(name) && !unknown.contains(name)).collect();
             if guesses.is_empty() || unknown.len() > MOST_UNKNOWN {
-                return self.give_up(asked, &end, unknown);
+                return match (self.give_up(asked, &end, unknown), target) {
+                    // The host's own Python is another version, for which there may be wheels.
+                    (Err(Trouble::Client(why)), Target::Wasm { .. }) => Err(Trouble::Unsuited(why)),
+                    (given_up, _) => given_up,
+                };
             }
             requirements.retain(|requirement| !guesses.contains(requirement));
             unknown.extend(guesses);
@@ -261,7 +284,7 @@ impl PackageManager {
             }
         };
         let lock = match target {
-            Target::Wasm { .. } => lock.for_wasm(self.wasm.has_numpy().then_some(NUMPY)),
+            Target::Wasm { .. } => lock.for_wasm(bundled.as_ref().map(|_| NUMPY)),
             Target::Native(_) => lock,
         };
         let packages: Vec<PackageVersion> = lock.packages.iter().map(python::Locked::version).collect();
@@ -427,6 +450,10 @@ impl Packages for PackageManager {
         wish::of(plan, &self.policy)
     }
 
+    fn check(&self, kind: LayerKind, caller: &Principal, packages: &[String]) -> Result<Wanted, Refusal> {
+        wish::named(kind, caller, packages, &self.policy)
+    }
+
     fn provide<'a>(
         &'a self,
         wanted: &'a Wanted,
@@ -499,6 +526,7 @@ fn why(end: &ClientEnd) -> String {
 fn failed(trouble: Trouble) -> ProvideError {
     match trouble {
         Trouble::Refused(refusal) => refusal.into(),
+        Trouble::Unsuited(reason) => ProvideError::Unsuited(reason),
         Trouble::Client(_) | Trouble::NoRegistry(_) | Trouble::Tool { .. } => {
             let hint = "check names and versions; only wheels and npm packages without install scripts are installed";
             Refusal::new("packages", format!("`packages` cannot be installed: {trouble}"), hint).into()

@@ -67,26 +67,39 @@ impl Deno<'_> {
     }
 }
 
-/// What Deno installed: its own record of it, and that in names and versions.
+/// What Deno installed: its own record of it, and what is there in names and versions. The record also names what is for other machines.
 pub(crate) fn installed(folder: &Path) -> Option<(String, Vec<PackageVersion>)> {
-    #[derive(Deserialize)]
-    struct File {
-        #[serde(default)]
-        npm: BTreeMap<String, serde_json::Value>,
+    let record = std::fs::read_to_string(folder.join(LOCK)).ok()?;
+    let mut packages = Vec::new();
+    let mut pending = vec![folder.join("node_modules")];
+    while let Some(modules) = pending.pop() {
+        for entry in std::fs::read_dir(&modules).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+            if name.starts_with('.') || !path.is_dir() {
+                continue;
+            }
+            if name.starts_with('@') {
+                pending.push(path);
+                continue;
+            }
+            packages.extend(described(&path));
+            pending.push(path.join("node_modules"));
+        }
     }
-    let text = std::fs::read_to_string(folder.join(LOCK)).ok()?;
-    let file: File = serde_json::from_str(&text).ok()?;
-    let package = |key: &String| {
-        // What other packages it was resolved with follows.
-        let at = key.get(1..)?.find('@')? + 1;
-        let (name, rest) = (key.get(..at)?, key.get(at + 1..)?);
-        let version = rest.split('_').next().unwrap_or(rest);
-        Some(PackageVersion { name: name.to_owned(), version: version.to_owned() })
-    };
-    let mut packages: Vec<PackageVersion> = file.npm.keys().filter_map(package).collect();
     packages.sort();
     packages.dedup();
-    Some((text, packages))
+    Some((record, packages))
+}
+
+fn described(folder: &Path) -> Option<PackageVersion> {
+    #[derive(Deserialize)]
+    struct Manifest {
+        name: String,
+        version: String,
+    }
+    let text = std::fs::read(folder.join(MANIFEST)).ok()?;
+    let Manifest { name, version } = serde_json::from_slice(&text).ok()?;
+    Some(PackageVersion { name, version })
 }
 
 #[cfg(test)]
@@ -94,10 +107,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_names_and_versions() {
+    fn what_is_there_is_told() {
         let folder = tempfile::tempdir().expect("a temporary directory");
-        let text = r#"{"version":"5","npm":{"zod@4.6.7":{},"@a/b@1.0.0_react@18.2.0":{},"lodash@4.18.1":{}}}"#;
-        std::fs::write(folder.path().join(LOCK), text).expect("written");
+        std::fs::write(folder.path().join(LOCK), "{}").expect("written");
+        for (place, name, version) in [
+            ("zod", "zod", "4.6.7"),
+            ("@a/b", "@a/b", "1.0.0"),
+            ("zod/node_modules/lodash", "lodash", "4.18.1"),
+            (".bin", "bin", "1"),
+        ] {
+            let package = folder.path().join("node_modules").join(place);
+            std::fs::create_dir_all(&package).expect("made");
+            let manifest = serde_json::json!({"name": name, "version": version}).to_string();
+            std::fs::write(package.join(MANIFEST), manifest).expect("written");
+        }
         let (_, packages) = installed(folder.path()).expect("read");
         let shown: Vec<String> = packages.iter().map(ToString::to_string).collect();
         assert_eq!(shown, ["@a/b 1.0.0", "lodash 4.18.1", "zod 4.6.7"]);

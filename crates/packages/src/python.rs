@@ -21,8 +21,8 @@ const INSTALLING: Duration = Duration::from_mins(15);
 pub(crate) enum Target {
     /// The host's own Python.
     Native(Interpreter),
-    /// Python in WebAssembly, of this version; `host` is what runs uv's questions.
-    Wasm { version: String, host: Interpreter },
+    /// Python in WebAssembly, of this version.
+    Wasm { version: String },
 }
 
 impl Target {
@@ -36,16 +36,10 @@ impl Target {
         }
     }
 
-    fn host(&self) -> &Interpreter {
-        match self {
-            Self::Native(host) | Self::Wasm { host, .. } => host,
-        }
-    }
-
     /// What uv is told of it.
     fn arguments(&self) -> Vec<String> {
-        let mut arguments = vec!["--python".to_owned(), self.host().program.display().to_string()];
-        if let Self::Wasm { version, .. } = self {
+        let mut arguments = Vec::new();
+        if let Self::Wasm { version } = self {
             let short: Vec<&str> = version.split('.').take(2).collect();
             // No wheel is made for our WebAssembly. What is pure is the same for all; the machine code of the rest is left out.
             let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
@@ -126,6 +120,8 @@ pub(crate) struct Uv<'a> {
     pub(crate) tool: &'a Tool,
     pub(crate) surroundings: &'a Surroundings,
     pub(crate) policy: &'a PackagePolicy,
+    /// What it runs on.
+    pub(crate) host: &'a Interpreter,
     pub(crate) cache: PathBuf,
 }
 
@@ -137,14 +133,18 @@ impl Uv<'_> {
         errand
     }
 
-    /// Works out what to install.
-    pub(crate) fn resolve(&self, requirements: &[String], target: &Target) -> Errand {
+    /// Works out what to install, where what is `given` is as it is.
+    pub(crate) fn resolve(&self, requirements: &[String], given: Option<&str>, target: &Target) -> Errand {
         let mut errand = self.errand(
             &["pip", "compile", "--quiet", "--no-header", "--format", "pylock.toml", "wanted.txt"],
             target,
         );
         errand.files = vec![("wanted.txt".to_owned(), requirements.join("\n").into_bytes())];
         errand.wall = RESOLVING;
+        if let Some(given) = given {
+            errand.files.push(("given.txt".to_owned(), given.as_bytes().to_vec()));
+            errand.arguments.extend(["--constraints".to_owned(), "given.txt".to_owned()]);
+        }
         if let Some(age) = self.policy.minimum_age {
             let newest = std::time::SystemTime::now().checked_sub(age).unwrap_or(std::time::UNIX_EPOCH);
             errand.arguments.push("--exclude-newer".to_owned());
@@ -165,6 +165,7 @@ impl Uv<'_> {
     fn errand(&self, arguments: &[&str], target: &Target) -> Errand {
         let common = ["--only-binary", ":all:", "--no-progress", "--color", "never", "--cache-dir", CACHE];
         let mut all: Vec<String> = arguments.iter().chain(&common).map(|argument| (*argument).to_owned()).collect();
+        all.extend(["--python".to_owned(), self.host.program.display().to_string()]);
         all.extend(target.arguments());
         if self.policy.offline {
             all.push("--offline".to_owned());
@@ -186,7 +187,7 @@ impl Uv<'_> {
         environment.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let mut reads = self.surroundings.certificates();
         reads.extend(configuration);
-        reads.extend(target.host().home.clone());
+        reads.extend(self.host.reads.clone());
         Errand {
             program: self.tool.program.clone(),
             arguments: all,
@@ -210,7 +211,7 @@ pub(crate) fn compile(interpreter: &Interpreter, layer: &Path, cache: PathBuf) -
         arguments: arguments.map(str::to_owned).into(),
         environment: Vec::new(),
         files: Vec::new(),
-        reads: interpreter.home.iter().cloned().collect(),
+        reads: interpreter.reads.clone(),
         cache,
         layer: Some(layer.to_owned()),
         folder: None,

@@ -1,8 +1,8 @@
 //! What a program wants, from its caller's words and its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use sandbox::{Imported, LayerKind, Plan, Refusal, Wanted};
+use sandbox::{Imported, LayerKind, Plan, Principal, Refusal, Wanted};
 use wanted::{NpmSpec, Requirement};
 
 use crate::policy::{self, PackagePolicy};
@@ -12,57 +12,147 @@ const MOST_IMPORTED: usize = 32;
 
 /// Everything that the plan wants beside its language; `None` for nothing.
 pub(crate) fn of(plan: &Plan, policy: &PackagePolicy) -> Result<Option<Wanted>, Refusal> {
-    let kind = match plan.language().id {
-        "python" => LayerKind::Python,
-        "javascript" | "typescript" => LayerKind::Node,
-        _ => return Ok(None),
-    };
+    let Some(kind) = LayerKind::of(plan.language()) else { return Ok(None) };
     let code = String::from_utf8_lossy(plan.code());
-    let wanted = match kind {
-        LayerKind::Python => python(plan, &code, policy)?,
-        LayerKind::Node => node(plan, &code, policy)?,
-    };
-    if wanted.named.is_empty() && wanted.imported.is_empty() {
+    let mut wishes = Wishes::of(kind, plan.packages(), policy)?;
+    match kind {
+        LayerKind::Python => wishes.read_python(plan, &code)?,
+        LayerKind::Node => wishes.read_javascript(plan, &code)?,
+    }
+    let wanted = wishes.into_wanted(plan.principal());
+    if wanted.named.is_empty() && (wanted.imported.is_empty() || !policy.enabled) {
         return Ok(None);
     }
-    if !policy.enabled {
-        if wanted.named.is_empty() {
-            return Ok(None);
-        }
-        let message = "`packages` are not installed by this server";
-        return Err(Refusal::new("packages", message, "leave `packages` out"));
-    }
+    check_enabled(policy)?;
     Ok(Some(wanted))
 }
 
-fn python(plan: &Plan, code: &str, policy: &PackagePolicy) -> Result<Wanted, Refusal> {
-    let metadata = wanted::script_metadata(code).map_err(|error| {
-        let message = format!("the program's own metadata cannot be read: {error}");
-        Refusal::new("code", message, "see PEP 723: a `# /// script` block with TOML in comments")
-    })?;
-    let written = metadata.into_iter().flat_map(|metadata| metadata.dependencies);
-    let mut named = BTreeSet::new();
-    let mut names = BTreeSet::new();
-    for text in plan.packages().iter().cloned().chain(written) {
-        let requirement = Requirement::parse(&text).map_err(|error| {
-            let hint = "name packages as PyPI does, such as `pandas` or `requests>=2,<3`";
-            Refusal::new("packages", error.to_string(), hint)
-        })?;
-        policy.check(requirement.name(), policy::Wanted::Directly)?;
-        names.insert(requirement.name().to_owned());
-        named.insert(requirement.to_string());
+/// What somebody wants without a program.
+pub(crate) fn named(
+    kind: LayerKind,
+    caller: &Principal,
+    packages: &[String],
+    policy: &PackagePolicy,
+) -> Result<Wanted, Refusal> {
+    check_enabled(policy)?;
+    Ok(Wishes::of(kind, packages, policy)?.into_wanted(caller))
+}
+
+fn check_enabled(policy: &PackagePolicy) -> Result<(), Refusal> {
+    if policy.enabled {
+        return Ok(());
     }
-    let imported = if policy.automatic { imports(plan, code) } else { Vec::new() };
-    let mut guessed = BTreeMap::new();
-    for module in imported {
-        let Some(package) = wanted::distribution_for(&module).map(|name| name.into_owned()) else { continue };
-        if !names.contains(&package) && policy.check(&package, policy::Wanted::Directly).is_ok() {
-            guessed.entry(package).or_insert(module);
+    Err(Refusal::new("packages", "`packages` are not installed by this server", "leave `packages` out"))
+}
+
+/// What is known so far of what somebody wants.
+struct Wishes<'a> {
+    kind: LayerKind,
+    policy: &'a PackagePolicy,
+    /// By the package's name.
+    named: BTreeMap<String, String>,
+    imported: BTreeMap<String, Imported>,
+}
+
+impl<'a> Wishes<'a> {
+    fn of(kind: LayerKind, packages: &[String], policy: &'a PackagePolicy) -> Result<Self, Refusal> {
+        let mut wishes = Self { kind, policy, named: BTreeMap::new(), imported: BTreeMap::new() };
+        packages.iter().try_for_each(|package| wishes.name(package))?;
+        Ok(wishes)
+    }
+
+    /// Somebody named a package.
+    fn name(&mut self, text: &str) -> Result<(), Refusal> {
+        let (name, written) = match self.kind {
+            LayerKind::Python => {
+                let requirement = Requirement::parse(text).map_err(|error| {
+                    let hint = "name packages as PyPI does, such as `pandas` or `requests>=2,<3`";
+                    Refusal::new("packages", error.to_string(), hint)
+                })?;
+                (requirement.name().to_owned(), requirement.to_string())
+            }
+            LayerKind::Node => {
+                let spec = NpmSpec::parse(text).map_err(|error| {
+                    let hint = "name packages as npm does, such as `lodash` or `zod@^3`";
+                    Refusal::new("packages", error.to_string(), hint)
+                })?;
+                (spec.name().to_owned(), spec.to_string())
+            }
+        };
+        self.policy.check(&name, policy::Wanted::Directly)?;
+        self.imported.remove(&name);
+        match self.named.get(&name) {
+            Some(other) if *other != written && self.kind == LayerKind::Node => {
+                let message = format!("`{other}` and `{written}` are two versions of one package");
+                Err(Refusal::new("packages", message, "use one of them"))
+            }
+            // Both hold.
+            Some(other) if *other != written => {
+                self.named.insert(format!("{name} {written}"), written);
+                Ok(())
+            }
+            _ => {
+                self.named.insert(name, written);
+                Ok(())
+            }
         }
     }
-    let imported = guessed.into_iter().map(|(package, module)| Imported { module, package });
-    let imported = imported.take(MOST_IMPORTED).collect();
-    Ok(Wanted { kind: LayerKind::Python, named: named.into_iter().collect(), imported })
+
+    /// The program imports something that this package has.
+    fn guess(&mut self, name: &str, imported: Imported) {
+        let is_allowed = self.policy.automatic && self.policy.check(name, policy::Wanted::Directly).is_ok();
+        if is_allowed && !self.named.contains_key(name) && self.imported.len() < MOST_IMPORTED {
+            self.imported.entry(name.to_owned()).or_insert(imported);
+        }
+    }
+
+    fn read_python(&mut self, plan: &Plan, code: &str) -> Result<(), Refusal> {
+        let metadata = wanted::script_metadata(code).map_err(|error| {
+            let message = format!("the program's own metadata cannot be read: {error}");
+            Refusal::new("code", message, "see PEP 723: a `# /// script` block with TOML in comments")
+        })?;
+        for dependency in metadata.into_iter().flat_map(|metadata| metadata.dependencies) {
+            self.name(&dependency)?;
+        }
+        if self.policy.automatic {
+            for module in imports(plan, code) {
+                if let Some(package) = wanted::distribution_for(&module).map(|name| name.into_owned()) {
+                    self.guess(&package.clone(), Imported { module, package });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_javascript(&mut self, plan: &Plan, code: &str) -> Result<(), Refusal> {
+        let is_ours = |name: &str| {
+            let place = format!("node_modules/{name}/");
+            plan.files().iter().any(|file| file.path.as_str().starts_with(&place))
+        };
+        for specifier in wanted::javascript_imports(code) {
+            let Some(Ok(spec)) = wanted::npm_package_of(&specifier) else { continue };
+            let name = spec.name().to_owned();
+            if is_ours(&name) {
+                continue;
+            }
+            if specifier.starts_with("npm:") && (spec.range() != "*" || !self.named.contains_key(&name)) {
+                // That is as good as naming it.
+                self.name(&spec.to_string())?;
+            } else {
+                self.guess(&name, Imported { module: name.clone(), package: spec.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    fn into_wanted(self, caller: &Principal) -> Wanted {
+        Wanted {
+            kind: self.kind,
+            caller: caller.clone(),
+            named: self.named.into_values().collect(),
+            imported: self.imported.into_values().collect(),
+        }
+    }
 }
 
 /// Modules that the program or its files import and that are not among its files.
@@ -78,43 +168,4 @@ fn imports(plan: &Plan, code: &str) -> Vec<String> {
     let texts = files.map(|file| String::from_utf8_lossy(&file.contents));
     let found = texts.flat_map(|text| wanted::python_imports(&text));
     wanted::python_imports(code).into_iter().chain(found).filter(|module| !is_ours(module)).collect()
-}
-
-fn node(plan: &Plan, code: &str, policy: &PackagePolicy) -> Result<Wanted, Refusal> {
-    let explain = |error: wanted::NpmError| {
-        Refusal::new("packages", error.to_string(), "name packages as npm does, such as `lodash` or `zod@^3`")
-    };
-    let (mut named, mut imported, mut names) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    for text in plan.packages() {
-        let spec = NpmSpec::parse(text).map_err(explain)?;
-        policy.check(spec.name(), policy::Wanted::Directly)?;
-        names.insert(spec.name().to_owned());
-        named.insert(written(&spec));
-    }
-    let is_ours = |name: &str| {
-        let place = format!("node_modules/{name}/");
-        plan.files().iter().any(|file| file.path.as_str().starts_with(&place))
-    };
-    for specifier in wanted::javascript_imports(code) {
-        let Some(Ok(spec)) = wanted::npm_package_of(&specifier) else { continue };
-        if names.contains(spec.name()) || is_ours(spec.name()) {
-            continue;
-        }
-        if specifier.starts_with("npm:") {
-            // That is as good as naming it.
-            policy.check(spec.name(), policy::Wanted::Directly)?;
-            names.insert(spec.name().to_owned());
-            imported.retain(|imported: &Imported| imported.module != spec.name());
-            named.insert(written(&spec));
-        } else if policy.automatic && policy.check(spec.name(), policy::Wanted::Directly).is_ok() {
-            imported.insert(Imported { module: spec.name().to_owned(), package: written(&spec) });
-        }
-    }
-    let imported = imported.into_iter().take(MOST_IMPORTED).collect();
-    Ok(Wanted { kind: LayerKind::Node, named: named.into_iter().collect(), imported })
-}
-
-/// As `name@range`.
-fn written(spec: &NpmSpec) -> String {
-    format!("{}@{}", spec.name(), spec.range())
 }

@@ -15,7 +15,8 @@ pub(crate) fn reason(stderr: &str) -> String {
     let told: Vec<&str> = lines.get(first..).unwrap_or_default().iter().filter(is_told).copied().collect();
     let text = told.join(" ");
     let text = text.trim_start_matches("error:").trim_start_matches('×').trim().trim_end_matches('.');
-    let text = text.trim_start_matches("No solution found when resolving dependencies:").trim();
+    let text = text.trim_start_matches("No solution found when resolving dependencies").trim_start_matches(':');
+    let text = text.trim().trim_start_matches("cause:").trim();
     if text.is_empty() {
         return "the client gave no reason".to_owned();
     }

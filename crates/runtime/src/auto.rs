@@ -37,7 +37,7 @@ impl Runtime {
                 return Ok(explain(outcome, refused.and_then(|(_, served)| served.err()).as_ref()));
             }
         };
-        let ready = match wasm.prefers_another(&errand.plan) {
+        let ready = match wasm.prefers_another(&errand.plan).or_else(|| native.claims(&errand.plan)) {
             Some(reason) => Err(reason.to_owned()),
             None => match self.furnish(&errand, EngineId::Wasm, live).await {
                 Ok(ready) => Ok(ready),
@@ -117,7 +117,14 @@ async fn race(
         |outcome: Outcome| promote(outcome, format!("it was still computing after {} s", HEDGE_AFTER.as_secs()));
     let wasm_outcome = tokio::select! {
         outcome = &mut first => outcome,
-        outcome = &mut second, if shown => return outcome.map(native_outcome),
+        outcome = &mut second, if shown => match outcome {
+            Ok(outcome) => return Ok(native_outcome(outcome)),
+            // One that cannot start is no reason to stop the other. It has shown nothing.
+            Err(error) => {
+                let outcome = first.await?;
+                return if stage.switch_to(EngineId::Wasm) { Ok(explain(outcome, None)) } else { Err(error) };
+            }
+        },
     };
     match wasm_outcome {
         // What the caller has seen is the start of this run's output too: show the rest. At the deadline it is this one that got further.

@@ -1,6 +1,6 @@
 //! A run and the packages that it wants.
 
-use sandbox::{EngineId, LiveOutput, Plan, ProvideError, Provided, Refusal, Wanted};
+use sandbox::{EngineId, Language, LayerKind, LiveOutput, Plan, Principal, ProvideError, Provided, Refusal, Wanted};
 
 use crate::{RunError, Runtime};
 
@@ -55,6 +55,35 @@ impl Runtime {
         // What an engine has anyway is nothing to speak of.
         let is_news = provided.layer.is_some() || !provided.unknown.is_empty();
         Ok(Ready { plan, packages: is_news.then_some(provided) })
+    }
+}
+
+impl Runtime {
+    /// Makes packages ready for runs to come, on the engine that they will use.
+    pub async fn install(
+        &self,
+        language: &'static Language,
+        caller: &Principal,
+        packages: &[String],
+        live: &mut dyn LiveOutput,
+    ) -> Result<(EngineId, Provided), RunError> {
+        let none = || {
+            let message = format!("`packages` cannot be installed for {}", language.name);
+            Refusal::new("language", message, "they can be had for python, javascript, typescript")
+        };
+        let kind = LayerKind::of(language).ok_or_else(none)?;
+        let installer = self.packages.as_ref().ok_or_else(none)?;
+        let wanted = installer.check(kind, caller, packages)?;
+        let engines = self.engines_for(language)?;
+        let mut last = None;
+        for engine in engines {
+            match installer.provide(&wanted, engine, live).await {
+                Ok(provided) => return Ok((engine, provided)),
+                Err(error @ ProvideError::Unsuited(_)) => last = Some(error),
+                Err(error) => return Err(final_word(error)),
+            }
+        }
+        Err(last.map_or_else(|| none().into(), final_word))
     }
 }
 

@@ -8,7 +8,7 @@ mod turns;
 use std::sync::Arc;
 
 use sandbox::{
-    Engine, EngineChoice, EngineError, EngineId, Language, LiveOutput, Outcome, Packages, Plan, Policy, Refusal,
+    Engine, EngineChoice, EngineError, EngineId, Environments, Language, LiveOutput, Outcome, Packages, Plan, Policy, Refusal,
     Request, RuntimeInfo,
 };
 
@@ -28,6 +28,7 @@ pub struct Runtime {
     engines: Vec<Arc<dyn Engine>>,
     turns: Turns,
     packages: Option<Arc<dyn Packages>>,
+    environments: Option<Arc<dyn Environments>>,
 }
 
 /// How many runs there are at one time on this machine.
@@ -49,7 +50,7 @@ pub enum RunError {
 impl Runtime {
     /// `engines` in order of preference.
     pub fn new(policy: Policy, engines: Vec<Arc<dyn Engine>>) -> Self {
-        Self { policy, engines, turns: Turns::new(runs_at_one_time()), packages: None }
+        Self { policy, engines, turns: Turns::new(runs_at_one_time()), packages: None, environments: None }
     }
 
     /// Runs a request to its end. Dropping the future ends the run and everything it started.
@@ -81,6 +82,19 @@ impl Runtime {
     pub fn with_packages(mut self, packages: Arc<dyn Packages>) -> Self {
         self.packages = Some(packages);
         self
+    }
+
+    /// Callers can choose Python environments from now on.
+    #[must_use]
+    pub fn with_environments(mut self, environments: Arc<dyn Environments>) -> Self {
+        self.environments = Some(environments);
+        self
+    }
+
+    /// Python environments, if callers can choose any.
+    pub fn environments(&self) -> Result<&dyn Environments, Refusal> {
+        let none = || Refusal::new("type", "this server has no Python environments", "use `run_code` as it is");
+        self.environments.as_deref().ok_or_else(none)
     }
 
     /// No caller has more runs than this at one time; more of its requests wait. Without it, one that is alone may have all.

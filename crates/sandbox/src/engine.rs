@@ -30,6 +30,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Why this engine should run this, although another one comes first.
+    fn claims(&self, _: &Plan) -> Option<&'static str> {
+        None
+    }
+
     /// Starts ahead what the first run would have to wait for.
     fn get_ready(&self) -> BoxFuture<'_, Result<(), EngineError>> {
         Box::pin(std::future::ready(Ok(())))

@@ -16,6 +16,7 @@ mod capture;
 mod compiling;
 mod diagnose;
 mod engine;
+mod environment;
 mod isolation;
 mod language;
 mod limits;
@@ -32,6 +33,7 @@ pub use bytes::{Bytes, ParseBytesError};
 pub use capture::{Capture, Captured};
 pub use diagnose::{Evidence, Step, diagnose};
 pub use engine::{BoxFuture, Engine, EngineError, LiveOutput, RuntimeInfo, Sandbox, Stream};
+pub use environment::{EnvironmentInfo, EnvironmentKind, EnvironmentRequest, Environments};
 pub use isolation::{Enforcement, Isolation, Level, Requirement};
 pub use language::{
     AddressSpace, DetectError, Detected, Language, NODE_PACKAGES, Naming, PYTHON_PACKAGES, Package, PackageUse, Preset,

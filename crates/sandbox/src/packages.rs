@@ -6,12 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{BoxFuture, EngineError, EngineId, LiveOutput, Plan, Refusal};
+use crate::{BoxFuture, EngineError, EngineId, Language, LiveOutput, Plan, Principal, Refusal};
 
 /// Makes packages ready. Installing is no part of a run: it has another sandbox, with a way to the registries and without the program.
 pub trait Packages: Send + Sync + fmt::Debug {
     /// What the program wants beside its language, by its caller's word or by its own; `None` for most.
     fn wants(&self, plan: &Plan) -> Result<Option<Wanted>, Refusal>;
+
+    /// What somebody wants without a program: every package of theirs, checked.
+    fn check(&self, kind: LayerKind, caller: &Principal, packages: &[String]) -> Result<Wanted, Refusal>;
 
     /// Everything that is wanted, for runs on this engine. `live` is told what is done when that takes a while. Dropping the future ends
     /// it and leaves nothing behind.
@@ -28,6 +31,8 @@ pub trait Packages: Send + Sync + fmt::Debug {
 pub struct Wanted {
     /// Whose packages.
     pub kind: LayerKind,
+    /// On whose behalf.
+    pub caller: Principal,
     /// What its caller named, or the program in its own metadata: without it there is no run.
     pub named: Vec<String>,
     /// What it imports and nobody named: tried, and left to the program's own error where there is no such package.
@@ -41,6 +46,17 @@ pub struct Imported {
     pub module: String,
     /// What its registry calls it.
     pub package: String,
+}
+
+impl LayerKind {
+    /// The packages of a language, for those that have some.
+    pub fn of(language: &Language) -> Option<Self> {
+        match language.id {
+            "python" => Some(Self::Python),
+            "javascript" | "typescript" => Some(Self::Node),
+            _ => None,
+        }
+    }
 }
 
 /// Which language's packages.

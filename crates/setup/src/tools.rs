@@ -69,6 +69,12 @@ impl Setup {
         self.tool_in(&layout, runtime).ok()?
     }
 
+    /// Where a tool is, or will be once it is got.
+    pub fn tool_home(&self, runtime: &'static Runtime) -> Option<PathBuf> {
+        let root = std::fs::canonicalize(&self.root).ok()?;
+        Some(root.join("built").join(runtime.name).join(self.recipes.key(runtime).name()))
+    }
+
     /// A tool, which is got if it is not here.
     pub fn provide_tool(
         &self,

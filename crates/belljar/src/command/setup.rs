@@ -16,9 +16,13 @@ use crate::{exit, report};
 pub(crate) async fn run(arguments: SetupArguments, settings: &Settings) -> anyhow::Result<ExitCode> {
     let setup = Arc::new(provision::setup(settings));
     let words: Vec<&str> = arguments.languages.iter().map(|word| canonical(word)).collect();
-    let chosen = setup::select(&words)?;
+    let (tools, words): (Vec<&str>, Vec<&str>) = words.into_iter().partition(|word| setup::tool(word).is_some());
+    let everything = tools.is_empty() && words.is_empty();
+    let chosen = if words.is_empty() && !everything { Vec::new() } else { setup::select(&words)? };
+    let tools: Vec<&'static Runtime> =
+        setup::TOOLS.iter().filter(|tool| everything || tools.contains(&tool.name)).collect();
     if arguments.list {
-        report::print(&list(&setup, &chosen))?;
+        report::print(&list(&setup, &chosen, &tools))?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(file) = arguments.export {
@@ -39,7 +43,14 @@ pub(crate) async fn run(arguments: SetupArguments, settings: &Settings) -> anyho
             });
             imported.await?.with_context(|| format!("cannot import `{}`", file.display()))?
         }
-        None => provision(setup, chosen).await?,
+        None => {
+            let got = get_tools(Arc::clone(&setup), tools).await?;
+            let summary = provision(setup, chosen).await?;
+            if !got {
+                return Ok(ExitCode::from(exit::REFUSED_OR_FAILED));
+            }
+            summary
+        }
     };
     Ok(conclude(&summary))
 }
@@ -47,6 +58,19 @@ pub(crate) async fn run(arguments: SetupArguments, settings: &Settings) -> anyho
 /// Makes these runtimes usable, showing how it goes.
 pub(crate) async fn provision(setup: Arc<Setup>, runtimes: Vec<&'static Runtime>) -> anyhow::Result<Summary> {
     blocking(move |cancel, events| setup.provision(&runtimes, cancel, events)).await
+}
+
+/// Gets these tools, showing how it goes. False if one cannot be had.
+async fn get_tools(setup: Arc<Setup>, tools: Vec<&'static Runtime>) -> anyhow::Result<bool> {
+    let get = move |cancel: &Cancel, events: &mut dyn FnMut(Event)| {
+        let got: Vec<_> = tools.into_iter().map(|tool| setup.provide_tool(tool, cancel, &mut *events)).collect();
+        got.into_iter().filter_map(Result::err).collect::<Vec<_>>()
+    };
+    let failures = blocking(get).await?;
+    for failure in &failures {
+        report::note(&format!("error: {}\n  hint: {}\n", failure.why, failure.hint));
+    }
+    Ok(failures.is_empty())
 }
 
 /// Says what failed and what to do about it.
@@ -85,7 +109,7 @@ fn canonical(word: &str) -> &str {
     if setup::runtime(word).is_some() { word } else { Language::find(word).map_or(word, |language| language.id) }
 }
 
-fn list(setup: &Setup, chosen: &[&'static Runtime]) -> String {
+fn list(setup: &Setup, chosen: &[&'static Runtime], tools: &[&'static Runtime]) -> String {
     let mut rows = vec![["runtime", "version", "languages", "state", "size"].map(str::to_owned).to_vec()];
     for listed in setup.list().into_iter().filter(|listed| chosen.iter().any(|one| one.name == listed.runtime.name)) {
         let languages = listed.runtime.languages.join(" ");
@@ -100,6 +124,10 @@ fn list(setup: &Setup, chosen: &[&'static Runtime]) -> String {
             Err(why) => vec![listed.runtime.name.to_owned(), String::new(), languages, state(&why), String::new()],
         });
     }
+    rows.extend(tools.iter().map(|tool| match setup.find_tool(tool) {
+        Some(found) => vec![tool.name.to_owned(), found.version, "packages".to_owned(), "ready".to_owned(), tool.size.to_string()],
+        None => vec![tool.name.to_owned(), String::new(), "packages".to_owned(), "not set up".to_owned(), String::new()],
+    }));
     report::table(&rows)
 }
 
