@@ -82,9 +82,10 @@ impl WasmEngine {
     }
 
     async fn compile_and_pack(&self, folder: &Path) -> Result<Vec<u8>, WasmError> {
-        let is_wanted = |name: &str| !name.contains("__pycache__/") && !name.ends_with(".so");
+        let ctypes = format!("{SITE}/_ctypes.py");
+        let is_wanted = |name: &str| !name.contains("__pycache__/") && !name.ends_with(".so") && name != ctypes;
         let mut files = files_of(folder, SITE, is_wanted)?;
-        files.push((format!("{SITE}/_ctypes.py"), CTYPES.as_bytes().to_vec()));
+        files.push((ctypes.clone(), CTYPES.as_bytes().to_vec()));
         let mut batches = Vec::new();
         let mut batch = Vec::new();
         for (path, text) in files.iter().filter(|(path, _)| is_source_name(path) && !is_test(path)) {

@@ -90,6 +90,11 @@ fn unusual(outcome: &Outcome, run: Option<&str>, dropped: [(&str, u64); 2]) -> O
     if let Some(promotion) = &outcome.promoted {
         remarks.push(format!("ran natively: {}", promotion.reason));
     }
+    if let Some(problem) = outcome.packages.as_ref().and_then(|packages| packages.problem.as_ref())
+        && !outcome.status.is_success()
+    {
+        remarks.push(problem.clone());
+    }
     if let Some(packages) = outcome.packages.as_ref().filter(|packages| !packages.cached)
         && let Some(layer) = &packages.layer
     {

@@ -114,6 +114,9 @@ struct PackagesEntry<'a> {
     #[schemars(default)]
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     unknown: &'a [String],
+    /// Why imports are not there although there may be packages for them
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -231,6 +234,7 @@ impl<'a> PackagesEntry<'a> {
             ms: millis(provided.took),
             cached: provided.cached,
             unknown: &provided.unknown,
+            problem: provided.problem.as_deref(),
         }
     }
 }

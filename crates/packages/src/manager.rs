@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use egress::{Gate, Log};
 use engine_native::{ClientEnd, Interpreter, NativeEngine, NativeError};
@@ -33,6 +33,8 @@ use crate::{wish, words};
 const AT_ONE_TIME: usize = 2;
 /// Imports without a package that are taken out of a wish one after the other. More than this is a program in another language.
 const MOST_UNKNOWN: usize = 8;
+/// How long what could not be had for an import is not tried again.
+const TROUBLE_FOR: Duration = Duration::from_secs(60);
 /// The largest `node_modules` that WebAssembly is given.
 const MOST_PACKED: u64 = 256 << 20;
 
@@ -59,6 +61,9 @@ pub struct PackageManager {
     wasm: Arc<WasmEngine>,
     shelf: OnceLock<Shelf>,
     answers: Answers,
+    /// What could not be had a moment ago, and why.
+    troubles: Mutex<HashMap<String, (Instant, Trouble)>>,
+    fingerprint: OnceLock<String>,
     /// Who wants what somebody else is getting waits for them.
     flights: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
     turns: Semaphore,
@@ -86,6 +91,16 @@ pub(crate) enum Trouble {
     Unsuited(String),
 }
 
+impl Trouble {
+    /// The same, for somebody else.
+    fn again(&self) -> Self {
+        match self {
+            Self::Unsuited(reason) => Self::Unsuited(reason.clone()),
+            other => Self::Client(other.to_string()),
+        }
+    }
+}
+
 /// What one client is asked for.
 struct Asked {
     requirements: Vec<String>,
@@ -104,6 +119,8 @@ impl PackageManager {
             wasm,
             shelf: OnceLock::new(),
             answers: Answers::default(),
+            troubles: Mutex::default(),
+            fingerprint: OnceLock::new(),
             flights: Mutex::default(),
             turns: Semaphore::new(AT_ONE_TIME),
         }
@@ -145,6 +162,9 @@ impl PackageManager {
         if let Some(found) = self.recall(&asked, engine, shelf)? {
             return Ok(found);
         }
+        if let Some(trouble) = self.recent_trouble(&asked) {
+            return Err(failed(trouble));
+        }
         if !self.clients.native().can_run_clients() {
             let message = "packages cannot be installed on this host, which gives jails no namespaces";
             return Err(Refusal::new("packages", message, "leave `packages` out; `belljar doctor` says more").into());
@@ -159,7 +179,10 @@ impl PackageManager {
             Some(target) => self.get_python(&asked, (target, &wanted.caller), shelf, live).await,
             None => self.get_node(&asked, shelf, live).await,
         };
-        let answer = answer.map_err(failed)?;
+        let answer = answer.map_err(|trouble| {
+            self.remember_trouble(&asked, &trouble);
+            failed(trouble)
+        })?;
         self.answers.keep(&asked.key, answer, shelf);
         shelf.evict(self.policy.most);
         // What was just made is the newest.
@@ -189,17 +212,15 @@ impl PackageManager {
         };
         let is_bundled =
             |name: &String| matches!(target, Some(Target::Wasm { .. })) && name == NUMPY && self.wasm.has_numpy();
-        let named = wanted.named.iter().filter(|name| !is_bundled(name)).cloned();
+        let named: Vec<String> = wanted.named.iter().filter(|name| !is_bundled(name)).cloned().collect();
         let imported: Vec<String> =
             wanted.imported.iter().filter(|imported| !is_there(imported)).map(|it| it.package.clone()).collect();
-        let requirements: Vec<String> = named.chain(imported.iter().cloned()).collect();
-        let mut hash = Sha256::new();
+        // Everything that the answer depends on. What is a guess may be missing, and what is named may not.
         let target = target.map(Target::key).unwrap_or_default();
-        for part in [&target, &format!("{:?}", self.policy.minimum_age)].into_iter().chain(&requirements) {
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part);
-        }
-        Asked { requirements, imported, key: registries::hex(&hash.finalize()) }
+        let rules = format!("{:?} {:?}", self.policy.minimum_age, self.policy.offline);
+        let registries = self.fingerprint.get_or_init(|| self.surroundings.fingerprint());
+        let key = hash([&target, &rules, registries, &named.join("\n"), &imported.join("\n")]);
+        Asked { requirements: named.into_iter().chain(imported.iter().cloned()).collect(), imported, key }
     }
 
     /// The answer to the same wish before, if what it names is still here.
@@ -216,11 +237,28 @@ impl PackageManager {
             Verdict::Nothing => Ok(Some((None, answer.unknown, true))),
             Verdict::Layer(id) => {
                 let Some(layer) = shelf.layer(&id) else { return Ok(None) };
+                // The operator may have changed their mind since.
+                self.policy.check_all(&layer.packages)?;
                 if engine == EngineId::Wasm && layer.pack.is_none() {
                     return Err(ProvideError::Unsuited(format!("{} needs compiled code", of(&layer.packages))));
                 }
                 Ok(Some((Some(layer), answer.unknown, true)))
             }
+        }
+    }
+
+    /// Why the same could not be had a moment ago. Where only imports ask for it, it is not tried again at once: a registry that does not
+    /// answer would hold up every run.
+    fn recent_trouble(&self, asked: &Asked) -> Option<Trouble> {
+        let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        troubles.retain(|_, (since, _)| since.elapsed() < TROUBLE_FOR);
+        troubles.get(&asked.key).map(|(_, trouble)| trouble.again())
+    }
+
+    fn remember_trouble(&self, asked: &Asked, trouble: &Trouble) {
+        if asked.imported.len() == asked.requirements.len() {
+            let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+            troubles.insert(asked.key.clone(), (Instant::now(), trouble.again()));
         }
     }
 
@@ -271,11 +309,11 @@ impl PackageManager {
             let guesses: Vec<String> =
                 missing.into_iter().filter(|name| asked.imported.contains(name) && !unknown.contains(name)).collect();
             if guesses.is_empty() || unknown.len() > MOST_UNKNOWN {
-                return match (self.give_up(asked, &end, unknown), target) {
+                return Err(match target {
                     // The host's own Python is another version, for which there may be wheels.
-                    (Err(Trouble::Client(why)), Target::Wasm { .. }) => Err(Trouble::Unsuited(why)),
-                    (given_up, _) => given_up,
-                };
+                    Target::Wasm { .. } => Trouble::Unsuited(why(&end)),
+                    Target::Native(_) => Trouble::Client(why(&end)),
+                });
             }
             requirements.retain(|requirement| !guesses.contains(requirement));
             unknown.extend(guesses);
@@ -368,7 +406,7 @@ impl PackageManager {
             };
             let guesses: Vec<String> = specs.iter().filter(|spec| guess(spec)).cloned().collect();
             if guesses.is_empty() || unknown.len() > MOST_UNKNOWN {
-                return self.give_up(asked, &end, unknown);
+                return Err(Trouble::Client(why(&end)));
             }
             specs.retain(|spec| !guesses.contains(spec));
             unknown.extend(guesses.iter().map(|spec| spec.trim_end_matches("@*").to_owned()));
@@ -432,15 +470,6 @@ impl PackageManager {
         }
         Ok(end)
     }
-
-    /// What only the program's imports ask for is no reason not to run it.
-    fn give_up(&self, asked: &Asked, end: &ClientEnd, mut unknown: Vec<String>) -> Result<Answer, Trouble> {
-        if asked.imported.len() < asked.requirements.len() {
-            return Err(Trouble::Client(why(end)));
-        }
-        unknown.extend(asked.imported.iter().filter(|name| !unknown.contains(name)).cloned().collect::<Vec<_>>());
-        Ok(Answer::new(Verdict::Nothing, unknown))
-    }
 }
 
 const NUMPY: &str = "numpy";
@@ -463,11 +492,13 @@ impl Packages for PackageManager {
         Box::pin(async move {
             let started = Instant::now();
             match self.get(wanted, engine, live).await {
-                Ok((layer, unknown, cached)) => Ok(Provided { layer, took: started.elapsed(), cached, unknown }),
+                Ok((layer, unknown, cached)) => {
+                    Ok(Provided { layer, took: started.elapsed(), cached, unknown, problem: None })
+                }
                 // Nobody named anything: then the program runs, and says itself what it misses.
-                Err(ProvideError::Refused(_) | ProvideError::Failed(_)) if wanted.named.is_empty() => {
-                    let unknown = wanted.imported.iter().map(|imported| imported.package.clone()).collect();
-                    Ok(Provided { layer: None, took: started.elapsed(), cached: false, unknown })
+                Err(error @ (ProvideError::Refused(_) | ProvideError::Failed(_))) if wanted.named.is_empty() => {
+                    let problem = Some(error.to_string());
+                    Ok(Provided { layer: None, took: started.elapsed(), cached: false, unknown: Vec::new(), problem })
                 }
                 Err(error) => Err(error),
             }
@@ -498,12 +529,17 @@ fn publish(
 }
 
 fn id(parts: &[&str]) -> String {
+    hash(parts.iter().copied()).chars().take(32).collect()
+}
+
+fn hash<S: AsRef<str>>(parts: impl IntoIterator<Item = S>) -> String {
     let mut hash = Sha256::new();
     for part in parts {
+        let part = part.as_ref();
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    registries::hex(&hash.finalize()[..16])
+    registries::hex(&hash.finalize())
 }
 
 fn of(packages: &[PackageVersion]) -> String {

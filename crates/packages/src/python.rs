@@ -179,7 +179,7 @@ impl Uv<'_> {
             ("UV_SYSTEM_CERTS", "true"),
             ("UV_HTTP_TIMEOUT", "30"),
             ("UV_HTTP_CONNECT_TIMEOUT", "15"),
-            ("UV_HTTP_RETRIES", "2"),
+            ("UV_HTTP_RETRIES", "1"),
             ("UV_NO_BUILD", "1"),
         ];
         let mut environment = self.surroundings.passed_on();

@@ -245,6 +245,9 @@ pub(crate) fn take_over(folder: &Path) -> io::Result<Looked> {
             let metadata = fs::symlink_metadata(&path)?;
             if metadata.is_dir() {
                 pending.push(path);
+            } else if metadata.is_file() && path.file_name().is_some_and(|name| name == ".lock") {
+                // The client's own.
+                fs::remove_file(&path)?;
             } else if metadata.is_file() {
                 let mode = if metadata.mode() & 0o111 == 0 { 0o644 } else { 0o755 };
                 own(&path, us, mode)?;

@@ -53,7 +53,7 @@ impl Runtime {
         let provided = packages.provide(wanted, engine, live).await?;
         let plan = plan.clone().with_layer(provided.layer.clone());
         // What an engine has anyway is nothing to speak of.
-        let is_news = provided.layer.is_some() || !provided.unknown.is_empty();
+        let is_news = provided.layer.is_some() || !provided.unknown.is_empty() || provided.problem.is_some();
         Ok(Ready { plan, packages: is_news.then_some(provided) })
     }
 }

@@ -79,6 +79,8 @@ pub struct Provided {
     pub cached: bool,
     /// Imports that nothing provides.
     pub unknown: Vec<String>,
+    /// Why imports are not there although there may be packages for them.
+    pub problem: Option<String>,
 }
 
 /// Packages in a folder that nobody changes any more.
