@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use egress::{Gate, Host, Log, Upstream};
 use engine_native::{Client, ClientEnd, Folder, NativeEngine};
-use sandbox::{LiveOutput, Refusal};
+use sandbox::{LayerKind, LiveOutput, Refusal};
 use setup::{Cancel, Setup, Tool};
 use tokio::sync::OnceCell;
 
@@ -110,11 +110,17 @@ impl Surroundings {
         names.iter().find_map(|name| self.get(name)).and_then(|text| Upstream::parse(text).ok())
     }
 
-    /// Everything that decides which registries a client asks.
-    pub(crate) fn fingerprint(&self) -> String {
-        let files = self.uv_configuration().and_then(|path| std::fs::read(path).ok());
-        let npm = self.npm_configuration();
-        format!("{:?}{:?}{:?}{:?}", self.passed_on(), self.indexes_of_pip(), files, npm)
+    /// Everything that decides which registries are asked for packages of this kind.
+    pub(crate) fn fingerprint(&self, kind: LayerKind) -> String {
+        let mut variables = self.passed_on();
+        variables.retain(|(name, _)| name.starts_with("UV_") == (kind == LayerKind::Python));
+        match kind {
+            LayerKind::Python => {
+                let file = self.uv_configuration().and_then(|path| std::fs::read(path).ok());
+                format!("{variables:?}{:?}{file:?}", self.indexes_of_pip())
+            }
+            LayerKind::Node => format!("{variables:?}{:?}", self.npm_configuration()),
+        }
     }
 }
 

@@ -63,7 +63,8 @@ pub struct PackageManager {
     answers: Answers,
     /// What could not be had a moment ago, and why.
     troubles: Mutex<HashMap<String, (Instant, Trouble)>>,
-    fingerprint: OnceLock<String>,
+    /// What decides which registries are asked, for Python and for Node.
+    fingerprints: [OnceLock<String>; 2],
     /// Who wants what somebody else is getting waits for them.
     flights: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
     turns: Semaphore,
@@ -120,7 +121,7 @@ impl PackageManager {
             shelf: OnceLock::new(),
             answers: Answers::default(),
             troubles: Mutex::default(),
-            fingerprint: OnceLock::new(),
+            fingerprints: Default::default(),
             flights: Mutex::default(),
             turns: Semaphore::new(AT_ONE_TIME),
         }
@@ -218,9 +219,16 @@ impl PackageManager {
         // Everything that the answer depends on. What is a guess may be missing, and what is named may not.
         let target = target.map(Target::key).unwrap_or_default();
         let rules = format!("{:?} {:?}", self.policy.minimum_age, self.policy.offline);
-        let registries = self.fingerprint.get_or_init(|| self.surroundings.fingerprint());
-        let key = hash([&target, &rules, registries, &named.join("\n"), &imported.join("\n")]);
+        let registries = self.fingerprint(wanted.kind);
+        let key = hash([&*target, &rules, registries, &named.join("\n"), &imported.join("\n")]);
         Asked { requirements: named.into_iter().chain(imported.iter().cloned()).collect(), imported, key }
+    }
+
+    /// Looked at once: whoever changes it starts the server again.
+    fn fingerprint(&self, kind: LayerKind) -> &str {
+        let [python, node] = &self.fingerprints;
+        let place = if kind == LayerKind::Python { python } else { node };
+        place.get_or_init(|| self.surroundings.fingerprint(kind))
     }
 
     /// The answer to the same wish before, if what it names is still here.
@@ -289,7 +297,7 @@ impl PackageManager {
             host: &host,
             cache: shelf.client("uv")?,
         };
-        let gate = self.gate("uv", shelf, || Ok(uv.probe(target)), live).await?;
+        let gate = self.gate(LayerKind::Python, shelf, || Ok(uv.probe(target)), live).await?;
         live.news(&format!("resolving {}", asked.requirements.join(", ")));
         let (mut requirements, mut unknown) = (asked.requirements.clone(), Vec::new());
         // What is part of the target has the version that it has.
@@ -388,8 +396,13 @@ impl PackageManager {
         };
         let probe = shelf.stage()?;
         let probed = probe.open_folder("probe")?;
-        let errand = || Ok(deno.install(&["is-number@*".to_owned()], &probed)?);
-        let gate = self.gate("deno", shelf, errand, live).await?;
+        let errand = || {
+            // Without a cache, or there would be nobody to ask.
+            let mut errand = deno.install(&["is-number@*".to_owned()], &probed)?;
+            errand.cache = probe.open_folder("cache")?;
+            Ok(errand)
+        };
+        let gate = self.gate(LayerKind::Node, shelf, errand, live).await?;
         let (mut specs, mut unknown) = (asked.requirements.clone(), Vec::new());
         live.news(&format!("installing {}", specs.join(", ")));
         loop {
@@ -442,7 +455,7 @@ impl PackageManager {
     /// Who may be reached; `None` when nobody.
     async fn gate(
         &self,
-        client: &str,
+        kind: LayerKind,
         shelf: &Shelf,
         probe: impl FnOnce() -> Result<Errand, Trouble>,
         live: &mut dyn LiveOutput,
@@ -451,8 +464,8 @@ impl PackageManager {
             return Ok(None);
         }
         let asker = registries::Asker {
-            name: client,
-            fingerprint: self.surroundings.fingerprint(),
+            name: if kind == LayerKind::Python { "uv" } else { "deno" },
+            fingerprint: self.fingerprint(kind),
             policy: &self.policy,
             shelf,
             clients: &self.clients,

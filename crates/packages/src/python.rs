@@ -177,8 +177,8 @@ impl Uv<'_> {
         let own = [
             ("UV_PYTHON_DOWNLOADS", "never"),
             ("UV_SYSTEM_CERTS", "true"),
-            ("UV_HTTP_TIMEOUT", "30"),
-            ("UV_HTTP_CONNECT_TIMEOUT", "15"),
+            ("UV_HTTP_TIMEOUT", "15"),
+            ("UV_HTTP_CONNECT_TIMEOUT", "10"),
             ("UV_HTTP_RETRIES", "1"),
             ("UV_NO_BUILD", "1"),
         ];

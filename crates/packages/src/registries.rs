@@ -13,12 +13,13 @@ use crate::clients::{self, Clients, Errand};
 use crate::manager::Trouble;
 use crate::policy::PackagePolicy;
 use crate::shelf::Shelf;
+use crate::words::reason;
 
 /// Who asks.
 pub(crate) struct Asker<'a> {
     pub(crate) name: &'a str,
     /// Everything that decides whom it asks.
-    pub(crate) fingerprint: String,
+    pub(crate) fingerprint: &'a str,
     pub(crate) policy: &'a PackagePolicy,
     pub(crate) shelf: &'a Shelf,
     pub(crate) clients: &'a Clients,
@@ -47,8 +48,8 @@ pub(crate) async fn gate(
             let traffic = log.traffic();
             if !end.status.is_success() || traffic.reached.is_empty() {
                 let denied = traffic.denied.first().map(ToString::to_string);
-                let why = denied.unwrap_or_else(|| crate::words::reason(&end.stderr));
-                return Err(Trouble::NoRegistry(why));
+                let said = || if end.status.is_success() { "nobody was asked".to_owned() } else { reason(&end.stderr) };
+                return Err(Trouble::NoRegistry(denied.unwrap_or_else(said)));
             }
             let hosts: Vec<String> = traffic.reached.into_iter().collect();
             shelf.write("registries", &file, &serde_json::to_vec(&hosts).unwrap_or_default()).ok();
