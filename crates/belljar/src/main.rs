@@ -41,10 +41,10 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     jail::launcher::raise_descriptor_limit();
     jail::give_large_blocks_back();
     let Arguments { global, command } = arguments;
-    let transport = match &command {
-        Command::Serve(arguments) if arguments.http.is_some() => Transport::Shared,
-        Command::Serve(_) => Transport::Own,
-        _ => Transport::None,
+    let transport = if let Command::Serve(arguments) = &command {
+        if arguments.http.is_some() { Transport::Shared } else { Transport::Own }
+    } else {
+        Transport::None
     };
     let settings = settings::resolve(&global, &Environment::read(), transport)?;
     // Two workers: a guest's output may be written to a slow reader on one while the other keeps time.

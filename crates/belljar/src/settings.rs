@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use belljar::Settings;
 use engine_native::ToolSearch;
-use packages::PackagePolicy;
+use packages::{Installs, PackagePolicy};
 use sandbox::{Bytes, Limits, Policy, Requirement};
 use serde::Deserialize;
 use setup::Scratch;
@@ -140,8 +140,7 @@ pub(crate) fn resolve(
         ceilings: file.limits.over(Limits::CEILING).context("in `limits` of the configuration")?,
         defaults: file.defaults.over(Limits::DEFAULT).context("in `defaults` of the configuration")?,
     };
-    let packages = PackagePolicy { automatic: transport != Transport::Shared, ..PackagePolicy::default() };
-    let packages = file.packages.over(&packages);
+    let packages = file.packages.over(transport);
     Ok(Settings {
         packages: packages.context("in `packages` of the configuration")?,
         python: arguments.environment.clone().or(file.environments.default),
@@ -192,13 +191,17 @@ fn parse(text: &str, path: &Path) -> anyhow::Result<File> {
 }
 
 impl FilePackages {
-    fn over(self, base: &PackagePolicy) -> anyhow::Result<PackagePolicy> {
+    fn over(self, transport: Transport) -> anyhow::Result<PackagePolicy> {
+        let base = PackagePolicy::default();
         let age = |text: String| {
             humantime::parse_duration(&text).with_context(|| format!("`{text}` is no time; write it like `7days`"))
         };
         Ok(PackagePolicy {
-            enabled: self.enabled.unwrap_or(base.enabled),
-            automatic: self.automatic.unwrap_or(base.automatic),
+            installs: match (self.enabled, self.automatic.unwrap_or(transport != Transport::Shared)) {
+                (Some(false), _) => Installs::Nothing,
+                (Some(true) | None, true) => Installs::Imported,
+                (Some(true) | None, false) => Installs::Named,
+            },
             allow: self.allow,
             deny: self.deny,
             offline: self.offline.unwrap_or(base.offline),

@@ -50,7 +50,10 @@ impl Server {
             cache: runtimes::provisioned(BELLJAR)?.to_owned(),
             recipes: setup::Scratch::Keep,
             environment: Vec::new(),
-            packages: packages::PackagePolicy { enabled: false, ..packages::PackagePolicy::default() },
+            packages: packages::PackagePolicy {
+                installs: packages::Installs::Nothing,
+                ..packages::PackagePolicy::default()
+            },
             python: None,
             pythons: Vec::new(),
             ahead: false,

@@ -215,7 +215,7 @@ fn settings(options: &Options) -> anyhow::Result<Settings> {
         cache: options.cache.clone(),
         recipes: setup::Scratch::Keep,
         environment: Vec::new(),
-        packages: PackagePolicy { enabled: false, ..PackagePolicy::default() },
+        packages: PackagePolicy { installs: packages::Installs::Nothing, ..PackagePolicy::default() },
         python: None,
         pythons: Vec::new(),
         ahead: false,

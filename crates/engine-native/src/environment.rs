@@ -65,11 +65,7 @@ impl Chosen {
 
 impl Shared {
     /// What was configured at start. `environment` is the operator's own word, and needs no list.
-    pub(crate) fn configured(
-        &self,
-        environment: Option<&Path>,
-        allowed: &[PathBuf],
-    ) -> Result<Chosen, Refusal> {
+    pub(crate) fn configured(&self, environment: Option<&Path>, allowed: &[PathBuf]) -> Result<Chosen, Refusal> {
         let default = environment
             .map(|path| {
                 let found = find(path).ok_or_else(|| nothing_at(path))?;
@@ -134,17 +130,13 @@ impl Shared {
 
     /// The interpreter of a caller's programs.
     pub(crate) async fn interpreter_of(&self, caller: &Principal) -> Result<Interpreter, NativeError> {
-        match self.chosen.of(caller) {
-            Some(environment) => {
-                let asked = environment.interpreter.get_or_try_init(|| self.ask_interpreter(&environment.tool)).await;
-                asked.cloned()
-            }
-            None => {
-                let language = Language::find(PYTHON).ok_or(NativeError::ToolGone(PYTHON))?;
-                let tool = self.tool(language)?;
-                self.interpreter.get_or_try_init(|| self.ask_interpreter(&tool)).await.cloned()
-            }
+        if let Some(environment) = self.chosen.of(caller) {
+            let asked = environment.interpreter.get_or_try_init(|| self.ask_interpreter(&environment.tool));
+            return asked.await.cloned();
         }
+        let language = Language::find(PYTHON).ok_or(NativeError::ToolGone(PYTHON))?;
+        let tool = self.tool(language)?;
+        self.interpreter.get_or_try_init(|| self.ask_interpreter(&tool)).await.cloned()
     }
 
     async fn describe_environment(&self, caller: &Principal) -> Result<EnvironmentInfo, NativeError> {
@@ -187,7 +179,8 @@ impl Environments for NativeEngine {
     fn installed<'a>(&'a self, caller: &'a Principal) -> BoxFuture<'a, Result<Vec<PackageVersion>, EngineError>> {
         Box::pin(async move {
             let interpreter = self.shared.interpreter_of(caller).await.map_err(EngineError::new)?;
-            let mut packages: Vec<PackageVersion> = interpreter.site.iter().flat_map(|site| packages_in(site)).collect();
+            let mut packages: Vec<PackageVersion> =
+                interpreter.site.iter().flat_map(|site| packages_in(site)).collect();
             packages.sort();
             packages.dedup();
             Ok(packages)
@@ -207,7 +200,10 @@ fn find(path: &Path) -> Option<Found> {
     // Links on the way are followed once, here; what counts is where they lead.
     let root = fs::canonicalize(path).ok()?;
     let within = |root: PathBuf| {
-        let python = ["bin/python3", "bin/python"].map(|name| root.join(name)).into_iter().find(|it| it.exists())?;
+        let python = ["bin/python3", "bin/python"]
+            .map(|name| root.join(name))
+            .into_iter()
+            .find(|it| fs::metadata(it).is_ok())?;
         let configuration = fs::read_to_string(root.join("pyvenv.cfg")).ok();
         let kind = match configuration {
             Some(text) if text.lines().any(|line| line.trim_start().starts_with("uv =")) => EnvironmentKind::Uv,

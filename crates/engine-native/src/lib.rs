@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jail::{Layer, View};
 use sandbox::{
-    BoxFuture, Engine, EngineError, EngineId, Evidence, Language, Level, LiveOutput, Outcome, Package, Plan, Refusal,
-    PackageUse, Requirement, RuntimeInfo, Sandbox, Step, Toolchain, diagnose,
+    BoxFuture, Engine, EngineError, EngineId, Evidence, Language, Level, LiveOutput, Outcome, Package, PackageUse,
+    Plan, Refusal, Requirement, RuntimeInfo, Sandbox, Step, Toolchain, diagnose,
 };
 use tokio::sync::OnceCell;
 
@@ -307,19 +307,17 @@ impl Shared {
     fn tool_for(&self, plan: &Plan) -> Result<Arc<Tool>, NativeError> {
         let language = plan.language();
         let chosen = if language.id == "python" { self.chosen.of(plan.principal()) } else { None };
-        match chosen {
-            Some(environment) => Ok(Arc::clone(&environment.tool)),
-            None => {
-                let tool = self.tool(language)?;
-                let can_have = |toolchain: &Toolchain| toolchain.packages != PackageUse::None;
-                if plan.layer().is_none() || can_have(tool.found.toolchain) {
-                    return Ok(tool);
-                }
-                let found = tools::find(language, &self.search, &self.view, can_have);
-                let found = found.ok_or(NativeError::NoPackages(tool.found.toolchain.program))?;
-                Ok(Arc::new(Tool { found, version: OnceCell::new() }))
-            }
+        if let Some(environment) = chosen {
+            return Ok(Arc::clone(&environment.tool));
         }
+        let tool = self.tool(language)?;
+        let can_have = |toolchain: &Toolchain| toolchain.packages != PackageUse::None;
+        if plan.layer().is_none() || can_have(tool.found.toolchain) {
+            return Ok(tool);
+        }
+        let found = tools::find(language, &self.search, &self.view, can_have);
+        let found = found.ok_or(NativeError::NoPackages(tool.found.toolchain.program))?;
+        Ok(Arc::new(Tool { found, version: OnceCell::new() }))
     }
 
     fn walls(&self) -> Result<jail::Walls, NativeError> {

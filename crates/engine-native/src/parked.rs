@@ -5,7 +5,7 @@
 //! but that of time: for a run with the same limits and packages, without variables or an environment of its own, whose program imports
 //! everything that was imported ahead.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -31,8 +31,27 @@ const START_CPU: Duration = Duration::from_secs(10);
 
 /// Libraries that take long to import, and do not look at what the program does before it imports them.
 const AHEAD: &[&str] = &[
-    "altair", "bokeh", "bs4", "lxml", "matplotlib", "networkx", "numpy", "pandas", "PIL", "plotly", "polars", "pyarrow", "pydantic",
-    "requests", "scipy", "seaborn", "skimage", "sklearn", "statsmodels", "sympy", "xarray",
+    "altair",
+    "bokeh",
+    "bs4",
+    "lxml",
+    "matplotlib",
+    "networkx",
+    "numpy",
+    "pandas",
+    "PIL",
+    "plotly",
+    "polars",
+    "pyarrow",
+    "pydantic",
+    "requests",
+    "scipy",
+    "seaborn",
+    "skimage",
+    "sklearn",
+    "statsmodels",
+    "sympy",
+    "xarray",
 ];
 
 /// All that wait.
@@ -83,7 +102,12 @@ impl Kind {
         };
         modules.retain(|module| AHEAD.contains(&top(module).as_str()));
         modules.sort_unstable();
-        Some(Self { program: tool.program.clone(), layer: plan.layer().map(|layer| layer.id.clone()), limits: *plan.limits(), modules })
+        Some(Self {
+            program: tool.program.clone(),
+            layer: plan.layer().map(|layer| layer.id.clone()),
+            limits: *plan.limits(),
+            modules,
+        })
     }
 
     /// Whether what waits for that kind serves this one.
@@ -97,7 +121,8 @@ impl Kind {
 
 /// Whether a file can be imported, or is in a folder that can.
 fn is_module(path: &str) -> bool {
-    path.ends_with(".py") || path.ends_with(".so") || path.ends_with(".pyc")
+    let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("py" | "pyc" | "so"))
 }
 
 impl Parked {

@@ -4,9 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use jail::{Access, Command, Egress, File, Place, Places, Purpose, Spec, Stdio, View, Walls};
-use sandbox::{
-    AddressSpace, Layer, LayerKind, Limits, NODE_PACKAGES, PYTHON_PACKAGES, PackageUse, Plan, ProgramNames,
-};
+use sandbox::{AddressSpace, Layer, LayerKind, Limits, NODE_PACKAGES, PYTHON_PACKAGES, PackageUse, Plan, ProgramNames};
 
 use crate::error::NativeError;
 use crate::tools::{self, FoundTool, GUEST_PATH};

@@ -86,17 +86,17 @@ pub(crate) async fn begin(
     output: Bytes,
 ) -> Result<Going, NativeError> {
     let started = Instant::now();
-    let (streams, stdio) = Streams::open(stdin, output).map_err(NativeError::Pipes)?;
-    let monitor = launcher.order(spec, contents, &stdio).await?;
+    let (streams, theirs) = Streams::open(stdin, output).map_err(NativeError::Pipes)?;
+    let monitor = launcher.order(spec, contents, &theirs).await?;
     // Only the guest's side may hold these, or their end would never show.
-    drop(stdio);
+    drop(theirs);
     let monitor = watched(monitor).map_err(NativeError::Reports)?;
     let scratch = match &spec.walls {
         jail::Walls::Landlock { scratch } => Some(Scratch(scratch.clone())),
         jail::Walls::Namespaces { .. } => None,
     };
     let attempt = Attempt { streams, reports: Reports::default(), files: Collected::default(), stopped: Stopped::No };
-    Ok(Going { attempt, monitor, limits: spec.limits, started, _scratch: scratch })
+    Ok(Going { attempt, monitor, limits: spec.limits, started, cpu_before: Duration::ZERO, _scratch: scratch })
 }
 
 /// A jail that was ordered.
@@ -106,6 +106,8 @@ pub(crate) struct Going {
     monitor: AsyncFd<Monitor>,
     limits: jail::Limits,
     started: Instant,
+    /// What it had used when its program came.
+    cpu_before: Duration,
     _scratch: Option<Scratch>,
 }
 
@@ -139,9 +141,13 @@ impl Going {
     /// Waits until it says that it is ready, which is the first thing that it says. False when it is not well.
     pub(crate) async fn is_ready(&mut self, patience: Duration) -> bool {
         const READY: u8 = 6;
-        let mut said = [0; 1];
+        // With the CPU time that it took, in microseconds. So few bytes come in one piece.
+        let mut said = [0; 9];
         let stdout = &mut self.attempt.streams.stdout.pipe;
-        matches!(tokio::time::timeout(patience, read(stdout, &mut said)).await, Ok(1)) && said == [READY]
+        let heard = tokio::time::timeout(patience, read(stdout, &mut said)).await;
+        let [sign, micros @ ..] = said;
+        self.cpu_before = Duration::from_micros(u64::from_le_bytes(micros));
+        matches!(heard, Ok(9)) && sign == READY
     }
 
     /// Follows it to its end. Dropping the future ends it.
@@ -168,7 +174,7 @@ impl Going {
             command: reports.exit.map_or(0, |exit| exit.command),
             stdout: streams.stdout.capture.finish(),
             stderr: streams.stderr.capture.finish(),
-            usage: usage(self.started.elapsed(), reports.exit, &ended),
+            usage: usage(self.started.elapsed(), self.cpu_before, reports.exit, &ended),
             files,
             probed: reports.probed,
             holders: reports.holders,
@@ -188,6 +194,7 @@ struct Attempt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stopped {
     No,
+    Asked,
     Yes,
 }
 
@@ -247,9 +254,16 @@ impl Attempt {
                 }
                 // Ends only when it cannot go on; then the program sees connections that nobody takes, and its own time limit.
                 Some(_) = async { Some(serving.as_mut()?.await) }, if serving.is_some() => serving = None,
-                () = sleep_until(deadline.into()), if self.stopped == Stopped::No && self.reports.exit.is_none() => {
-                    self.stopped = Stopped::Yes;
-                    monitor.get_ref().stop();
+                () = sleep_until(deadline.into()), if self.stopped != Stopped::Yes && self.reports.exit.is_none() => {
+                    // A supervisor that keeps the time itself had its chance. One that does not is asked first, for it knows what was used.
+                    if let (Clock::FromNow(_), Stopped::No) = (clock, self.stopped) {
+                        monitor.get_ref().ask_to_stop();
+                        self.stopped = Stopped::Asked;
+                        deadline = Instant::now() + GRACE;
+                    } else {
+                        monitor.get_ref().stop();
+                        self.stopped = Stopped::Yes;
+                    }
                 }
             }
         }
@@ -390,7 +404,7 @@ fn status(stopped: Stopped, exit: Option<Exit>, ended: &Ended, limits: &jail::Li
         (Some(Limit::Cpu), _) => Some(Status::LimitExceeded(LimitKind::Cpu)),
         (Some(Limit::Disk), _) => Some(Status::LimitExceeded(LimitKind::Disk)),
         // The signal is ours, and not one that crossed with the program's own end.
-        (None, None | Some(Exit { status: SIGKILL, .. })) if stopped == Stopped::Yes => Some(Status::TimedOut),
+        (None, None | Some(Exit { status: SIGKILL, .. })) if stopped != Stopped::No => Some(Status::TimedOut),
         (None, Some(exit)) => Some(judge(exit.status, ended, limits)),
         (None, None) => None,
     }
@@ -412,7 +426,7 @@ fn judge(status: i32, ended: &Ended, limits: &jail::Limits) -> Status {
 }
 
 /// The best figure that there is: a cgroup's, else the larger of what was waited for and what was seen.
-fn usage(wall: Duration, exit: Option<Exit>, ended: &Ended) -> Usage {
+fn usage(wall: Duration, cpu_before: Duration, exit: Option<Exit>, ended: &Ended) -> Usage {
     let seen = exit.map(|exit| exit.seen).unwrap_or_default();
     let (cpu_micros, cpu_source) = match ended.group.cpu_micros {
         Some(micros) => (micros, CpuSource::Cgroup),
@@ -424,7 +438,8 @@ fn usage(wall: Duration, exit: Option<Exit>, ended: &Ended) -> Usage {
         None if seen.peak_bytes > ended.peak_bytes => (seen.peak_bytes, MemorySource::Procfs),
         None => (ended.peak_bytes, MemorySource::Rusage),
     };
-    Usage { wall, cpu: Duration::from_micros(cpu_micros), cpu_source, peak_memory, memory_source }
+    let cpu = Duration::from_micros(cpu_micros).saturating_sub(cpu_before);
+    Usage { wall, cpu, cpu_source, peak_memory, memory_source }
 }
 
 #[cfg(test)]

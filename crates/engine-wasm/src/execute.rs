@@ -36,12 +36,7 @@ impl Executor {
     }
 
     /// Runs a job to its end on this thread. `layer` is the tree of its packages.
-    pub(crate) fn execute(
-        &self,
-        job: &Job,
-        layer: Option<&OwnedFd>,
-        socket: &Arc<OwnedFd>,
-    ) -> (Finished, Remains) {
+    pub(crate) fn execute(&self, job: &Job, layer: Option<&OwnedFd>, socket: &Arc<OwnedFd>) -> (Finished, Remains) {
         let run = Arc::new(Run::start(job.id, &job.limits, Some(Arc::clone(socket))));
         if job.work == Work::Translate {
             return (translate(job, &run), Remains { _store: None });

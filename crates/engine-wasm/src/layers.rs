@@ -28,7 +28,13 @@ struct Made {
 
 impl Layers {
     /// The runtime's files and a layer's in one image. The runtime's own win where both have one.
-    pub(crate) fn image(&self, index: u32, runtime: &Runtime, entry: &LayerEntry, pack: Option<&OwnedFd>) -> Result<Image> {
+    pub(crate) fn image(
+        &self,
+        index: u32,
+        runtime: &Runtime,
+        entry: &LayerEntry,
+        pack: Option<&OwnedFd>,
+    ) -> Result<Image> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = made.iter().position(|made| made.runtime == index && made.layer == entry.id) {
             let found = made.remove(place);

@@ -257,11 +257,11 @@ impl Shared {
 
 /// Whether a file can be part of the program.
 fn is_source(path: &WorkspacePath) -> bool {
-    is_source_name(path.as_str())
+    has_extension(path.as_str(), "py")
 }
 
-fn is_source_name(path: &str) -> bool {
-    std::path::Path::new(path).extension().is_some_and(|extension| extension == "py")
+fn has_extension(path: &str, wanted: &str) -> bool {
+    std::path::Path::new(path).extension().is_some_and(|extension| extension == wanted)
 }
 
 /// The tree of a layer, and how it is called in a job.

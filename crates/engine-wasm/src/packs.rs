@@ -8,7 +8,7 @@ use sandbox::{EngineError, Principal};
 use crate::error::WasmError;
 use crate::protocol::{Collecting, Dialect, End, Job, JobFile, JobLimits, Work};
 use crate::snapshot::pack_files;
-use crate::{WORKSPACE, WasmEngine, is_source_name};
+use crate::{WORKSPACE, WasmEngine, has_extension};
 
 /// Where Python looks for packages, and Node.
 const SITE: &str = "lib/site-packages";
@@ -17,7 +17,7 @@ const MODULES: &str = "node_modules";
 /// Sources that are compiled in one go.
 const BATCH: usize = 4 << 20;
 /// How long that may take.
-const COMPILING: Duration = Duration::from_secs(120);
+const COMPILING: Duration = Duration::from_mins(2);
 
 /// Compiles what it reads, and writes what comes of it: a name and some bytes, each behind its length. Nothing is executed. What does
 /// not compile is left as it is: nobody can import it anyway.
@@ -83,12 +83,12 @@ impl WasmEngine {
 
     async fn compile_and_pack(&self, folder: &Path) -> Result<Vec<u8>, WasmError> {
         let ctypes = format!("{SITE}/_ctypes.py");
-        let is_wanted = |name: &str| !name.contains("__pycache__/") && !name.ends_with(".so") && name != ctypes;
+        let is_wanted = |name: &str| !name.contains("__pycache__/") && !has_extension(name, "so") && name != ctypes;
         let mut files = files_of(folder, SITE, is_wanted)?;
         files.push((ctypes.clone(), CTYPES.as_bytes().to_vec()));
         let mut batches = Vec::new();
         let mut batch = Vec::new();
-        for (path, text) in files.iter().filter(|(path, _)| is_source_name(path) && !is_test(path)) {
+        for (path, text) in files.iter().filter(|(path, _)| has_extension(path, "py") && !is_test(path)) {
             let name = path.strip_prefix(SITE).and_then(|name| name.strip_prefix('/')).unwrap_or(path);
             for part in [name.as_bytes(), text] {
                 batch.extend(u32::try_from(part.len()).unwrap_or(u32::MAX).to_le_bytes());
@@ -120,13 +120,7 @@ impl WasmEngine {
     }
 
     /// Runs a program of ours, in a worker that hosts nobody, for a file that it makes.
-    async fn run_own(
-        &self,
-        index: usize,
-        code: &str,
-        makes: &str,
-        files: Vec<JobFile>,
-    ) -> Result<Vec<u8>, WasmError> {
+    async fn run_own(&self, index: usize, code: &str, makes: &str, files: Vec<JobFile>) -> Result<Vec<u8>, WasmError> {
         let worker = self.shared.pool.worker(&Principal::new("packages of belljar")).await?;
         let micros = u64::try_from(COMPILING.as_micros()).unwrap_or(u64::MAX);
         let job = Job {

@@ -113,6 +113,12 @@ impl Monitor {
         Ok(Some((report, descriptors)))
     }
 
+    /// Asks the supervisor to end everything that the run started, and to report what it used.
+    pub fn ask_to_stop(&self) {
+        // Its socket is never full: this is all that is sent to it.
+        wire::send(&self.socket, &Ask::Stop, &[]).ok();
+    }
+
     /// Ends everything that the run started. Reports still come.
     pub fn stop(&self) {
         match self.pidfd.get() {
@@ -120,10 +126,8 @@ impl Monitor {
             Some(pidfd) if self.supervision == Supervision::Init => {
                 pidfd_send_signal(pidfd, Signal::KILL).ok();
             }
-            // The supervisor has to survive its guests, so it is asked. Its socket is never full: this is all that is sent to it.
-            _ => {
-                wire::send(&self.socket, &Ask::Stop, &[]).ok();
-            }
+            // The supervisor has to survive its guests, so it is asked.
+            _ => self.ask_to_stop(),
         }
     }
 

@@ -33,7 +33,9 @@ pub use failure::{Failure, Step};
 pub use probe::{Seen, SeenLayer};
 pub use scratch::{remove_scratch, sweep_scratch};
 pub use seccomp::seal_worker;
-pub use spec::{AddressSpace, Command, EGRESS, Egress, File, Layer, Limits, Place, Places, Proc, Purpose, Spec, Stdio, Walls};
+pub use spec::{
+    AddressSpace, Command, EGRESS, Egress, File, Layer, Limits, Place, Places, Proc, Purpose, Spec, Stdio, Walls,
+};
 pub use sys::give_large_blocks_back;
 pub use view::{Access, View};
 pub use wire::{Ended, Exit, GroupUsage, Holders, Limit, Report, SeenUsage};

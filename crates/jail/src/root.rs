@@ -157,10 +157,7 @@ fn open_mounts(mounts: &[Mount]) -> Result<Vec<(Source<'_>, MountAccess)>, Failu
         Access::Read => MountAccess::ReadOnly,
         Access::Write => MountAccess::Writable,
     };
-    mounts
-        .iter()
-        .map(|mount| Ok((Source { path: &mount.target, mount: open(mount)? }, access(mount.access))))
-        .collect()
+    mounts.iter().map(|mount| Ok((Source { path: &mount.target, mount: open(mount)? }, access(mount.access)))).collect()
 }
 
 /// The path below the directory where the root is built.

@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 use crate::room;
 
 pub(crate) use environment::{configure_environment, get_environment};
-pub(crate) use packages::{install_packages, list_packages};
 pub(crate) use list_runtimes::{list_runtimes, runtime_document};
+pub(crate) use packages::{install_packages, list_packages};
 pub(crate) use run_code::{Run, prepare};
 
 /// A tool as clients see it.

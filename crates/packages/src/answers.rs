@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::shelf::Shelf;
+use crate::store::Store;
 
 /// The outcome of a resolution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// Answers, in memory and on the shelf.
+/// Answers, in memory and on the store.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     known: Mutex<HashMap<String, Answer>>,
@@ -66,18 +66,18 @@ impl Answers {
         known.get(key).filter(|answer| answer.is_good()).cloned()
     }
 
-    /// On the shelf too.
-    pub(crate) fn look_up(&self, key: &str, shelf: &Shelf) -> Option<Answer> {
-        let text = fs::read(shelf.path("answers", &format!("{key}.json"))).ok()?;
+    /// On the store too.
+    pub(crate) fn look_up(&self, key: &str, store: &Store) -> Option<Answer> {
+        let text = fs::read(store.path("answers", &format!("{key}.json"))).ok()?;
         let answer: Answer = serde_json::from_slice(&text).ok().filter(Answer::is_good)?;
         self.remember(key, answer.clone());
         Some(answer)
     }
 
     /// For this process and others. That others could not be told costs them a resolution.
-    pub(crate) fn keep(&self, key: &str, answer: Answer, shelf: &Shelf) {
+    pub(crate) fn keep(&self, key: &str, answer: Answer, store: &Store) {
         if let Ok(text) = serde_json::to_vec(&answer) {
-            shelf.write("answers", &format!("{key}.json"), &text).ok();
+            store.write("answers", &format!("{key}.json"), &text).ok();
         }
         self.remember(key, answer);
     }

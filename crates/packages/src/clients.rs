@@ -11,7 +11,7 @@ use sandbox::{LayerKind, LiveOutput, Refusal};
 use setup::{Cancel, Setup, Tool};
 use tokio::sync::OnceCell;
 
-use crate::manager::Trouble;
+use crate::trouble::Trouble;
 
 /// Where a client finds its own cache, and what it is to fill.
 pub(crate) const CACHE: &str = "/cache";
@@ -56,9 +56,8 @@ impl Surroundings {
 
     /// For every client.
     pub(crate) fn passed_on(&self) -> Vec<(String, String)> {
-        let is_passed_on = |name: &str| {
-            FAMILIES.iter().any(|family| name.starts_with(family)) && !NOT_PASSED_ON.contains(&name)
-        };
+        let is_passed_on =
+            |name: &str| FAMILIES.iter().any(|family| name.starts_with(family)) && !NOT_PASSED_ON.contains(&name);
         self.variables.iter().filter(|(name, _)| is_passed_on(name)).cloned().collect()
     }
 

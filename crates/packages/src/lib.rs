@@ -20,15 +20,17 @@
 
 mod answers;
 mod clients;
+mod getting;
 mod lock_file;
 mod manager;
 mod node;
 mod policy;
 mod python;
 mod registries;
-mod shelf;
+mod store;
+mod trouble;
 mod wish;
 mod words;
 
 pub use manager::{Config, PackageManager};
-pub use policy::PackagePolicy;
+pub use policy::{Installs, PackagePolicy};

@@ -2,41 +2,36 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use egress::{Gate, Log};
-use engine_native::{ClientEnd, Interpreter, NativeEngine, NativeError};
+use engine_native::{Interpreter, NativeEngine};
 use engine_wasm::WasmEngine;
 use sandbox::{
-    BoxFuture, EngineError, EngineId, Imported, Layer, LayerKind, LiveOutput, PackageVersion, Packages, Plan,
-    Principal, ProvideError, Provided, Refusal, Status, Wanted,
+    BoxFuture, EngineId, Imported, Layer, LayerKind, LiveOutput, PackageVersion, Packages, Plan, Principal,
+    ProvideError, Provided, Refusal, Wanted,
 };
 use setup::Setup;
 use sha2::{Digest as _, Sha256};
-use tokio::sync::{Mutex as AsyncMutex, Semaphore};
+use tokio::sync::Semaphore;
 
-use crate::answers::{Answer, Answers, Verdict};
-use crate::clients::{Clients, Errand, Surroundings};
+use crate::answers::{Answers, Verdict};
+use crate::clients::{Clients, Surroundings};
+use crate::getting::Getting;
 use crate::lock_file::LockFile;
-use crate::node::{self, Deno};
 use crate::policy::PackagePolicy;
-use crate::python::{self, Lock, Target, Uv};
+use crate::python::{self, Target};
 use crate::registries;
-use crate::shelf::{self, Kind, LayerFile, PACK, Shelf, Stage};
-use crate::{wish, words};
+use crate::store::Store;
+use crate::trouble::Trouble;
+use crate::wish;
 
 /// Installations at one time: they wait for the network, and then compile on all processors.
 const AT_ONE_TIME: usize = 2;
-/// Imports without a package that are taken out of a wish one after the other. More than this is a program in another language.
-const MOST_UNKNOWN: usize = 8;
 /// How long what could not be had for an import is not tried again.
-const TROUBLE_FOR: Duration = Duration::from_secs(60);
-/// The largest `node_modules` that WebAssembly is given.
-const MOST_PACKED: u64 = 256 << 20;
+const TROUBLE_FOR: Duration = Duration::from_mins(1);
 
 /// Everything that packages need.
 #[derive(Debug)]
@@ -55,58 +50,37 @@ pub struct Config {
 #[derive(Debug)]
 pub struct PackageManager {
     root: PathBuf,
-    policy: PackagePolicy,
-    surroundings: Surroundings,
-    clients: Clients,
-    wasm: Arc<WasmEngine>,
-    shelf: OnceLock<Shelf>,
+    pub(crate) policy: PackagePolicy,
+    pub(crate) surroundings: Surroundings,
+    pub(crate) clients: Clients,
+    pub(crate) wasm: Arc<WasmEngine>,
+    store: OnceLock<Store>,
     answers: Answers,
     /// What could not be had a moment ago, and why.
     troubles: Mutex<HashMap<String, (Instant, Trouble)>>,
     /// What decides which registries are asked, for Python and for Node.
     fingerprints: [OnceLock<String>; 2],
     /// Who wants what somebody else is getting waits for them.
-    flights: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
+    flights: Mutex<HashMap<String, Arc<Semaphore>>>,
     turns: Semaphore,
 }
 
-/// Why packages could not be had.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
-    #[error("`{name}`, which installs packages, cannot be had: {why}")]
-    Tool { name: &'static str, why: String },
-    #[error("no package registry can be reached: {0}")]
-    NoRegistry(String),
-    #[error("{0}")]
-    Client(String),
-    #[error("the package folder cannot be used: {0}")]
-    Files(#[from] io::Error),
-    #[error(transparent)]
-    Engine(NativeError),
-    #[error(transparent)]
-    Wasm(EngineError),
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// Another engine may have more luck.
-    #[error("{0}")]
-    Unsuited(String),
-}
-
-impl Trouble {
-    /// The same, for somebody else.
-    fn again(&self) -> Self {
-        match self {
-            Self::Unsuited(reason) => Self::Unsuited(reason.clone()),
-            other => Self::Client(other.to_string()),
-        }
-    }
-}
-
 /// What one client is asked for.
-struct Asked {
-    requirements: Vec<String>,
-    imported: Vec<String>,
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) requirements: Vec<String>,
+    /// Those of them that are guesses.
+    pub(crate) imported: Vec<String>,
     key: String,
+}
+
+/// What there is for a wish.
+struct Found {
+    /// `None` where nothing is needed.
+    layer: Option<Layer>,
+    /// Imports that nothing provides.
+    unknown: Vec<String>,
+    cached: bool,
 }
 
 impl PackageManager {
@@ -118,7 +92,7 @@ impl PackageManager {
             policy: config.policy,
             clients: Clients::new(native, setup),
             wasm,
-            shelf: OnceLock::new(),
+            store: OnceLock::new(),
             answers: Answers::default(),
             troubles: Mutex::default(),
             fingerprints: Default::default(),
@@ -132,75 +106,68 @@ impl PackageManager {
         &self.policy
     }
 
-    fn shelf(&self) -> io::Result<&Shelf> {
-        if let Some(shelf) = self.shelf.get() {
-            return Ok(shelf);
+    fn store(&self) -> io::Result<&Store> {
+        if let Some(store) = self.store.get() {
+            return Ok(store);
         }
-        let shelf = Shelf::prepare(&self.root)?;
-        Ok(self.shelf.get_or_init(|| shelf))
+        let store = Store::prepare(&self.root)?;
+        Ok(self.store.get_or_init(|| store))
     }
 
-    async fn get(
-        &self,
-        wanted: &Wanted,
-        engine: EngineId,
-        live: &mut dyn LiveOutput,
-    ) -> Result<(Option<Layer>, Vec<String>, bool), ProvideError> {
+    async fn get(&self, wanted: &Wanted, engine: EngineId, live: &mut dyn LiveOutput) -> Result<Found, ProvideError> {
         let target = match (wanted.kind, engine) {
             (LayerKind::Node, _) => None,
             (LayerKind::Python, engine) => Some(self.target(engine, &wanted.caller).await?),
         };
         let asked = self.ask(wanted, target.as_ref());
         if asked.requirements.is_empty() {
-            return Ok((None, Vec::new(), true));
+            return Ok(Found { layer: None, unknown: Vec::new(), cached: true });
         }
-        let shelf = self.shelf().map_err(|error| failed(Trouble::Files(error)))?;
-        if let Some(found) = self.recall(&asked, engine, shelf)? {
+        let store = self.store().map_err(Trouble::Files)?;
+        if let Some(found) = self.recall(&asked, engine, store)? {
             return Ok(found);
         }
         let flight = self.flight(&asked.key);
-        let _alone = flight.lock().await;
-        if let Some(found) = self.recall(&asked, engine, shelf)? {
+        let _alone = flight.acquire().await;
+        if let Some(found) = self.recall(&asked, engine, store)? {
             return Ok(found);
         }
         if let Some(trouble) = self.recent_trouble(&asked) {
-            return Err(failed(trouble));
+            return Err(trouble.into());
         }
         if !self.clients.native().can_run_clients() {
             let message = "packages cannot be installed on this host, which gives jails no namespaces";
             return Err(Refusal::new("packages", message, "leave `packages` out; `belljar doctor` says more").into());
         }
         let _turn = self.turns.acquire().await;
-        let lock = shelf.path("locks", &asked.key);
-        let _process = LockFile::take(&lock).await.map_err(|error| failed(Trouble::Files(error)))?;
-        if let Some(found) = self.recall(&asked, engine, shelf)? {
+        let lock = store.path("locks", &asked.key);
+        let _process = LockFile::take(&lock).await.map_err(Trouble::Files)?;
+        if let Some(found) = self.recall(&asked, engine, store)? {
             return Ok(found);
         }
+        let getting = Getting { manager: self, store, asked: &asked, live };
         let answer = match &target {
-            Some(target) => self.get_python(&asked, (target, &wanted.caller), shelf, live).await,
-            None => self.get_node(&asked, shelf, live).await,
+            Some(target) => getting.python(target, &wanted.caller).await,
+            None => getting.node().await,
         };
-        let answer = answer.map_err(|trouble| {
-            self.remember_trouble(&asked, &trouble);
-            failed(trouble)
-        })?;
-        self.answers.keep(&asked.key, answer, shelf);
-        shelf.evict(self.policy.most);
+        let answer = answer.inspect_err(|trouble| self.remember_trouble(&asked, trouble))?;
+        self.answers.keep(&asked.key, answer, store);
+        store.evict(self.policy.most);
         // What was just made is the newest.
-        let found = self.recall(&asked, engine, shelf)?;
-        let (layer, unknown, _) = found.ok_or_else(|| failed(Trouble::Files(io::ErrorKind::NotFound.into())))?;
-        Ok((layer, unknown, false))
+        let found = self.recall(&asked, engine, store)?;
+        let found = found.ok_or_else(|| Trouble::Files(io::ErrorKind::NotFound.into()))?;
+        Ok(Found { cached: false, ..found })
     }
 
     /// The Python whose packages an engine needs.
     async fn target(&self, engine: EngineId, caller: &Principal) -> Result<Target, ProvideError> {
         Ok(match engine {
-            EngineId::Native => Target::Native(self.host(caller).await.map_err(failed)?),
+            EngineId::Native => Target::Native(self.host(caller).await?),
             EngineId::Wasm => Target::Wasm { version: self.wasm.python_version().unwrap_or_default() },
         })
     }
 
-    async fn host(&self, caller: &Principal) -> Result<Interpreter, Trouble> {
+    pub(crate) async fn host(&self, caller: &Principal) -> Result<Interpreter, Trouble> {
         self.clients.native().interpreter(caller).await.map_err(Trouble::Engine)
     }
 
@@ -225,32 +192,27 @@ impl PackageManager {
     }
 
     /// Looked at once: whoever changes it starts the server again.
-    fn fingerprint(&self, kind: LayerKind) -> &str {
+    pub(crate) fn fingerprint(&self, kind: LayerKind) -> &str {
         let [python, node] = &self.fingerprints;
         let place = if kind == LayerKind::Python { python } else { node };
         place.get_or_init(|| self.surroundings.fingerprint(kind))
     }
 
     /// The answer to the same wish before, if what it names is still here.
-    fn recall(
-        &self,
-        asked: &Asked,
-        engine: EngineId,
-        shelf: &Shelf,
-    ) -> Result<Option<(Option<Layer>, Vec<String>, bool)>, ProvideError> {
-        let answer = self.answers.recall(&asked.key).or_else(|| self.answers.look_up(&asked.key, shelf));
+    fn recall(&self, asked: &Asked, engine: EngineId, store: &Store) -> Result<Option<Found>, ProvideError> {
+        let answer = self.answers.recall(&asked.key).or_else(|| self.answers.look_up(&asked.key, store));
         let Some(answer) = answer else { return Ok(None) };
         match answer.verdict {
             Verdict::Unsuited(reason) => Err(ProvideError::Unsuited(reason)),
-            Verdict::Nothing => Ok(Some((None, answer.unknown, true))),
+            Verdict::Nothing => Ok(Some(Found { layer: None, unknown: answer.unknown, cached: true })),
             Verdict::Layer(id) => {
-                let Some(layer) = shelf.layer(&id) else { return Ok(None) };
+                let Some(layer) = store.layer(&id) else { return Ok(None) };
                 // The operator may have changed their mind since.
                 self.policy.check_all(&layer.packages)?;
                 if engine == EngineId::Wasm && layer.pack.is_none() {
                     return Err(ProvideError::Unsuited(format!("{} needs compiled code", of(&layer.packages))));
                 }
-                Ok(Some((Some(layer), answer.unknown, true)))
+                Ok(Some(Found { layer: Some(layer), unknown: answer.unknown, cached: true }))
             }
         }
     }
@@ -270,222 +232,16 @@ impl PackageManager {
         }
     }
 
-    fn flight(&self, key: &str) -> Arc<AsyncMutex<()>> {
+    fn flight(&self, key: &str) -> Arc<Semaphore> {
         let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
         // Those that nobody waits for any more.
         flights.retain(|_, flight| Arc::strong_count(flight) > 1);
-        Arc::clone(flights.entry(key.to_owned()).or_default())
-    }
-
-    async fn get_python(
-        &self,
-        asked: &Asked,
-        (target, caller): (&Target, &Principal),
-        shelf: &Shelf,
-        live: &mut dyn LiveOutput,
-    ) -> Result<Answer, Trouble> {
-        let host = match target {
-            Target::Native(host) => host.clone(),
-            // uv runs on some Python of the host, whichever it resolves for.
-            Target::Wasm { .. } => self.host(caller).await?,
-        };
-        let tool = self.clients.uv(live).await?;
-        let uv = Uv {
-            tool,
-            surroundings: &self.surroundings,
-            policy: &self.policy,
-            host: &host,
-            cache: shelf.client("uv")?,
-        };
-        let gate = self.gate(LayerKind::Python, shelf, || Ok(uv.probe(target)), live).await?;
-        live.news(&format!("resolving {}", asked.requirements.join(", ")));
-        let (mut requirements, mut unknown) = (asked.requirements.clone(), Vec::new());
-        // What is part of the target has the version that it has.
-        let bundled = match target {
-            Target::Wasm { .. } => self.wasm.numpy_version().await.map_err(Trouble::Wasm)?,
-            Target::Native(_) => None,
-        };
-        let given = bundled.as_ref().map(|version| format!("{NUMPY}=={version}"));
-        let lock = loop {
-            let errand = uv.resolve(&requirements, given.as_deref(), target);
-            let end = self.run(errand, gate.as_ref(), live).await?;
-            if end.status.is_success() {
-                break python::read_lock(end.stdout)?;
-            }
-            // An import is a guess, and is given up alone. What somebody named is not.
-            let missing = words::not_found(&end.stderr);
-            let guesses: Vec<String> =
-                missing.into_iter().filter(|name| asked.imported.contains(name) && !unknown.contains(name)).collect();
-            if guesses.is_empty() || unknown.len() > MOST_UNKNOWN {
-                return Err(match target {
-                    // The host's own Python is another version, for which there may be wheels.
-                    Target::Wasm { .. } => Trouble::Unsuited(why(&end)),
-                    Target::Native(_) => Trouble::Client(why(&end)),
-                });
-            }
-            requirements.retain(|requirement| !guesses.contains(requirement));
-            unknown.extend(guesses);
-            if requirements.is_empty() {
-                return Ok(Answer::new(Verdict::Nothing, unknown));
-            }
-        };
-        let lock = match target {
-            Target::Wasm { .. } => lock.for_wasm(bundled.as_ref().map(|_| NUMPY)),
-            Target::Native(_) => lock,
-        };
-        let packages: Vec<PackageVersion> = lock.packages.iter().map(python::Locked::version).collect();
-        self.policy.check_all(&packages)?;
-        if let Target::Wasm { .. } = target
-            && let Some(compiled) = lock.packages.iter().find(|package| !package.is_pure())
-        {
-            return Ok(Answer::new(Verdict::Unsuited(format!("`{}` needs compiled code", compiled.name)), unknown));
-        }
-        let id = id(&[&target.key(), lock.text()]);
-        if shelf.layer(&id).is_none() {
-            self.install_python(&uv, &lock, target, gate.as_ref(), shelf, &id, packages, live).await?;
-        }
-        Ok(Answer::new(Verdict::Layer(id), unknown))
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "what was found out on the way")]
-    async fn install_python(
-        &self,
-        uv: &Uv<'_>,
-        lock: &Lock,
-        target: &Target,
-        gate: Option<&Gate>,
-        shelf: &Shelf,
-        id: &str,
-        packages: Vec<PackageVersion>,
-        live: &mut dyn LiveOutput,
-    ) -> Result<(), Trouble> {
-        python::tell(live, "installing", &packages);
-        let stage = shelf.stage()?;
-        let site = stage.open_folder(Kind::Python.folder())?;
-        let end = self.run(uv.install(lock, target, &site), gate, live).await?;
-        if !end.status.is_success() {
-            return Err(Trouble::Client(why(&end)));
-        }
-        match target {
-            Target::Native(interpreter) => {
-                python::tell(live, "compiling", &packages);
-                // What does not compile is a template, or for another version: nobody can import it anyway.
-                let cache = shelf.client("uv")?;
-                self.run(python::compile(interpreter, &site, cache), None, live).await?;
-            }
-            Target::Wasm { .. } => {}
-        }
-        let looked = shelf::take_over(&site)?;
-        let pack = match target {
-            Target::Native(_) => None,
-            Target::Wasm { .. } => {
-                python::tell(live, "compiling", &packages);
-                Some(self.wasm.pack_python(&site).await.map_err(Trouble::Wasm)?)
-            }
-        };
-        publish(shelf, stage, id, Kind::Python, packages, looked.bytes, pack)
-    }
-
-    async fn get_node(&self, asked: &Asked, shelf: &Shelf, live: &mut dyn LiveOutput) -> Result<Answer, Trouble> {
-        let tool = self.clients.deno(live).await?;
-        let deno = Deno {
-            tool,
-            surroundings: &self.surroundings,
-            policy: &self.policy,
-            cache: shelf.client("deno")?,
-        };
-        let probe = shelf.stage()?;
-        let probed = probe.open_folder("probe")?;
-        let errand = || {
-            // Without a cache, or there would be nobody to ask.
-            let mut errand = deno.install(&["is-number@*".to_owned()], &probed)?;
-            errand.cache = probe.open_folder("cache")?;
-            Ok(errand)
-        };
-        let gate = self.gate(LayerKind::Node, shelf, errand, live).await?;
-        let (mut specs, mut unknown) = (asked.requirements.clone(), Vec::new());
-        live.news(&format!("installing {}", specs.join(", ")));
-        loop {
-            let stage = shelf.stage()?;
-            let folder = stage.open_folder("work")?;
-            let end = self.run(deno.install(&specs, &folder)?, gate.as_ref(), live).await?;
-            if end.status.is_success() {
-                return self.keep_node(shelf, stage, &folder, unknown).await;
-            }
-            let missing = words::not_in_npm(&end.stderr);
-            let guess = |spec: &String| {
-                let name = spec.rsplit_once('@').map_or(spec.as_str(), |(name, _)| name);
-                asked.imported.contains(spec) && missing.iter().any(|missing| missing == name)
-            };
-            let guesses: Vec<String> = specs.iter().filter(|spec| guess(spec)).cloned().collect();
-            if guesses.is_empty() || unknown.len() > MOST_UNKNOWN {
-                return Err(Trouble::Client(why(&end)));
-            }
-            specs.retain(|spec| !guesses.contains(spec));
-            unknown.extend(guesses.iter().map(|spec| spec.trim_end_matches("@*").to_owned()));
-            if specs.is_empty() {
-                return Ok(Answer::new(Verdict::Nothing, unknown));
-            }
-        }
-    }
-
-    async fn keep_node(
-        &self,
-        shelf: &Shelf,
-        stage: Stage,
-        work: &Path,
-        unknown: Vec<String>,
-    ) -> Result<Answer, Trouble> {
-        let unreadable = || Trouble::Client("what Deno installed could not be read".to_owned());
-        let (record, packages) = node::installed(work).ok_or_else(unreadable)?;
-        self.policy.check_all(&packages)?;
-        let id = id(&["node", &record]);
-        if shelf.layer(&id).is_none() {
-            let modules = stage.path(Kind::Node.folder());
-            fs::rename(work.join("node_modules"), &modules)?;
-            fs::remove_dir_all(work)?;
-            let looked = shelf::take_over(&modules)?;
-            let is_packed = looked.compiled.is_none() && looked.bytes <= MOST_PACKED;
-            let pack = if is_packed { Some(engine_wasm::pack_modules(&modules).map_err(|error| Trouble::Wasm(EngineError::new(error)))?) } else { None };
-            publish(shelf, stage, &id, Kind::Node, packages, looked.bytes, pack)?;
-        }
-        Ok(Answer::new(Verdict::Layer(id), unknown))
-    }
-
-    /// Who may be reached; `None` when nobody.
-    async fn gate(
-        &self,
-        kind: LayerKind,
-        shelf: &Shelf,
-        probe: impl FnOnce() -> Result<Errand, Trouble>,
-        live: &mut dyn LiveOutput,
-    ) -> Result<Option<Gate>, Trouble> {
-        if self.policy.offline {
-            return Ok(None);
-        }
-        let asker = registries::Asker {
-            name: if kind == LayerKind::Python { "uv" } else { "deno" },
-            fingerprint: self.fingerprint(kind),
-            policy: &self.policy,
-            shelf,
-            clients: &self.clients,
-            proxy: self.surroundings.proxy(),
-        };
-        registries::gate(&asker, probe, live).await.map(Some)
-    }
-
-    async fn run(&self, errand: Errand, gate: Option<&Gate>, live: &mut dyn LiveOutput) -> Result<ClientEnd, Trouble> {
-        let log = Log::default();
-        let mut end = self.clients.run(errand, gate.map(|gate| (gate, &log)), live).await?;
-        // Clients do not pass on what the way out says of a host.
-        if let Some(denied) = log.traffic().denied.first().filter(|_| !end.status.is_success()) {
-            end.stderr = format!("error: {denied}");
-        }
-        Ok(end)
+        Arc::clone(flights.entry(key.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(1))))
     }
 }
 
-const NUMPY: &str = "numpy";
+/// The package that is part of Python in WebAssembly.
+pub(crate) const NUMPY: &str = "numpy";
 
 impl Packages for PackageManager {
     fn wants(&self, plan: &Plan) -> Result<Option<Wanted>, Refusal> {
@@ -505,7 +261,7 @@ impl Packages for PackageManager {
         Box::pin(async move {
             let started = Instant::now();
             match self.get(wanted, engine, live).await {
-                Ok((layer, unknown, cached)) => {
+                Ok(Found { layer, unknown, cached }) => {
                     Ok(Provided { layer, took: started.elapsed(), cached, unknown, problem: None })
                 }
                 // Nobody named anything: then the program runs, and says itself what it misses.
@@ -519,33 +275,8 @@ impl Packages for PackageManager {
     }
 }
 
-/// Everything but the name.
-fn publish(
-    shelf: &Shelf,
-    stage: Stage,
-    id: &str,
-    kind: Kind,
-    packages: Vec<PackageVersion>,
-    bytes: u64,
-    pack: Option<Vec<u8>>,
-) -> Result<(), Trouble> {
-    let described = LayerFile {
-        kind,
-        packages: packages.into_iter().map(|package| (package.name, package.version)).collect(),
-        bytes: bytes + pack.as_ref().map_or(0, |pack| pack.len() as u64),
-        pack: pack.is_some(),
-    };
-    if let Some(pack) = pack {
-        fs::write(stage.path(PACK), pack)?;
-    }
-    Ok(shelf.publish(stage, id, &described)?)
-}
-
-fn id(parts: &[&str]) -> String {
-    hash(parts.iter().copied()).chars().take(32).collect()
-}
-
-fn hash<S: AsRef<str>>(parts: impl IntoIterator<Item = S>) -> String {
+/// A name for all of that.
+pub(crate) fn hash<S: AsRef<str>>(parts: impl IntoIterator<Item = S>) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         let part = part.as_ref();
@@ -558,28 +289,4 @@ fn hash<S: AsRef<str>>(parts: impl IntoIterator<Item = S>) -> String {
 fn of(packages: &[PackageVersion]) -> String {
     let names: Vec<String> = packages.iter().take(3).map(|package| format!("`{}`", package.name)).collect();
     format!("one of {}", names.join(", "))
-}
-
-/// Why a client could not.
-fn why(end: &ClientEnd) -> String {
-    match end.status {
-        Status::TimedOut => "the registry did not answer in time".to_owned(),
-        Status::Completed { .. } => words::reason(&end.stderr),
-        status @ (Status::Crashed { .. } | Status::LimitExceeded(_) | Status::Cancelled) => {
-            format!("the client ended early ({}): {}", status.name(), words::reason(&end.stderr))
-        }
-    }
-}
-
-/// Whose fault it is: what a registry or a client says is the caller's to read, the rest the operator's.
-fn failed(trouble: Trouble) -> ProvideError {
-    match trouble {
-        Trouble::Refused(refusal) => refusal.into(),
-        Trouble::Unsuited(reason) => ProvideError::Unsuited(reason),
-        Trouble::Client(_) | Trouble::NoRegistry(_) | Trouble::Tool { .. } => {
-            let hint = "check names and versions; only wheels and npm packages without install scripts are installed";
-            Refusal::new("packages", format!("`packages` cannot be installed: {trouble}"), hint).into()
-        }
-        Trouble::Files(_) | Trouble::Engine(_) | Trouble::Wasm(_) => EngineError::new(trouble).into(),
-    }
 }

@@ -31,13 +31,14 @@ impl Deno<'_> {
     pub(crate) fn install(&self, specs: &[String], into: &Path) -> std::io::Result<Errand> {
         let dependencies: BTreeMap<&str, &str> = specs.iter().filter_map(|spec| spec.rsplit_once('@')).collect();
         let manifest = serde_json::json!({"private": true, "dependencies": dependencies});
-        let mut configuration = serde_json::json!({"nodeModulesDir": "manual", "nodeModulesLinker": "hoisted"});
+        let mut configuration =
+            BTreeMap::from([("nodeModulesDir", "manual".to_owned()), ("nodeModulesLinker", "hoisted".to_owned())]);
         if let Some(age) = self.policy.minimum_age {
             let newest = SystemTime::now().checked_sub(age).unwrap_or(UNIX_EPOCH);
-            configuration["minimumDependencyAge"] = humantime::format_rfc3339_seconds(newest).to_string().into();
+            configuration.insert("minimumDependencyAge", humantime::format_rfc3339_seconds(newest).to_string());
         }
         std::fs::write(into.join(MANIFEST), manifest.to_string())?;
-        std::fs::write(into.join(CONFIGURATION), configuration.to_string())?;
+        std::fs::write(into.join(CONFIGURATION), serde_json::to_vec(&configuration)?)?;
         let mut arguments = vec!["install".to_owned()];
         if self.policy.offline {
             arguments.push("--cached-only".to_owned());

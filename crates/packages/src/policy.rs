@@ -7,10 +7,8 @@ use sandbox::{Bytes, PackageVersion, Refusal};
 /// What the operator allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackagePolicy {
-    /// Whether packages are installed at all.
-    pub enabled: bool,
-    /// Whether what a program imports is installed although nobody named it.
-    pub automatic: bool,
+    /// What is installed.
+    pub installs: Installs,
     /// If there are any, only these, by name.
     pub allow: Vec<String>,
     /// Never these, by name.
@@ -25,11 +23,21 @@ pub struct PackagePolicy {
     pub private_registries: Vec<String>,
 }
 
+/// What is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Installs {
+    /// Nothing.
+    Nothing,
+    /// What somebody named.
+    Named,
+    /// That, and what a program imports although nobody named it.
+    Imported,
+}
+
 impl Default for PackagePolicy {
     fn default() -> Self {
         Self {
-            enabled: true,
-            automatic: true,
+            installs: Installs::Imported,
             allow: Vec::new(),
             deny: Vec::new(),
             offline: false,

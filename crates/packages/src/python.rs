@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine_native::Interpreter;
-use sandbox::{LiveOutput, PYTHON_PACKAGES, PackageVersion};
+use sandbox::{PYTHON_PACKAGES, PackageVersion};
 use serde::Deserialize;
 use setup::Tool;
 
 use crate::clients::{CACHE, Errand, LAYER, Surroundings};
-use crate::manager::Trouble;
 use crate::policy::PackagePolicy;
+use crate::trouble::Trouble;
 
 /// How long a resolution, and an installation, may take. A registry that hangs ends the client's own patience much sooner.
 const RESOLVING: Duration = Duration::from_mins(2);
@@ -135,10 +135,8 @@ impl Uv<'_> {
 
     /// Works out what to install, where what is `given` is as it is.
     pub(crate) fn resolve(&self, requirements: &[String], given: Option<&str>, target: &Target) -> Errand {
-        let mut errand = self.errand(
-            &["pip", "compile", "--quiet", "--no-header", "--format", "pylock.toml", "wanted.txt"],
-            target,
-        );
+        let mut errand =
+            self.errand(&["pip", "compile", "--quiet", "--no-header", "--format", "pylock.toml", "wanted.txt"], target);
         errand.files = vec![("wanted.txt".to_owned(), requirements.join("\n").into_bytes())];
         errand.wall = RESOLVING;
         if let Some(given) = given {
@@ -229,12 +227,12 @@ pub(crate) fn has(interpreter: &Interpreter, module: &str) -> bool {
     })
 }
 
-/// Says that something is being done.
-pub(crate) fn tell(live: &mut dyn LiveOutput, what: &str, packages: &[PackageVersion]) {
-    let shown: Vec<String> = packages.iter().take(6).map(ToString::to_string).collect();
-    let more = packages.len().saturating_sub(shown.len());
+/// Packages in a few words.
+pub(crate) fn shown(packages: &[Locked]) -> String {
+    let some: Vec<String> = packages.iter().take(6).map(|package| package.version().to_string()).collect();
+    let more = packages.len().saturating_sub(some.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    live.news(&format!("{what} {}{more}", shown.join(", ")));
+    format!("{}{more}", some.join(", "))
 }
 
 /// A lock that cannot be read is uv's, or ours.

@@ -3,6 +3,7 @@
 //! No host is written down here. A client knows its registry, or the operator's configuration does, and a registry says where its files
 //! are. So each client is run once with nothing but that configuration, and no word of any caller: whom it asks then is a registry.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use egress::{Gate, Host, Log};
@@ -10,9 +11,9 @@ use sandbox::LiveOutput;
 use sha2::{Digest as _, Sha256};
 
 use crate::clients::{self, Clients, Errand};
-use crate::manager::Trouble;
 use crate::policy::PackagePolicy;
-use crate::shelf::Shelf;
+use crate::store::Store;
+use crate::trouble::Trouble;
 use crate::words::reason;
 
 /// Who asks.
@@ -21,7 +22,7 @@ pub(crate) struct Asker<'a> {
     /// Everything that decides whom it asks.
     pub(crate) fingerprint: &'a str,
     pub(crate) policy: &'a PackagePolicy,
-    pub(crate) shelf: &'a Shelf,
+    pub(crate) store: &'a Store,
     pub(crate) clients: &'a Clients,
     pub(crate) proxy: Option<egress::Upstream>,
 }
@@ -32,34 +33,37 @@ pub(crate) async fn gate(
     errand: impl FnOnce() -> Result<Errand, Trouble>,
     live: &mut dyn LiveOutput,
 ) -> Result<Gate, Trouble> {
-    let Asker { name, fingerprint, policy, shelf, clients, proxy } = asker;
+    let Asker { name, fingerprint, policy, store, clients, proxy } = asker;
     let private: Vec<Host> =
         policy.private_registries.iter().map(|host| clients::private_host(host)).collect::<Result<_, _>>()?;
     let file = format!("{name}-{}.json", hex(&Sha256::digest(format!("{fingerprint}{private:?}"))));
-    let known = fs::read(shelf.path("registries", &file)).ok();
+    let known = fs::read(store.path("registries", &file)).ok();
     let known: Option<Vec<String>> = known.and_then(|text| serde_json::from_slice(&text).ok());
-    let hosts = match known {
-        Some(hosts) => hosts,
-        None => {
-            live.news("asking which registries this machine uses");
-            let gate = Gate::to_any_public().and(private.clone()).behind(proxy.clone());
-            let log = Log::default();
-            let end = clients.run(errand()?, Some((&gate, &log)), live).await?;
-            let traffic = log.traffic();
-            if !end.status.is_success() || traffic.reached.is_empty() {
-                let denied = traffic.denied.first().map(ToString::to_string);
-                let said = || if end.status.is_success() { "nobody was asked".to_owned() } else { reason(&end.stderr) };
-                return Err(Trouble::NoRegistry(denied.unwrap_or_else(said)));
-            }
-            let hosts: Vec<String> = traffic.reached.into_iter().collect();
-            shelf.write("registries", &file, &serde_json::to_vec(&hosts).unwrap_or_default()).ok();
-            hosts
+    let hosts = if let Some(hosts) = known {
+        hosts
+    } else {
+        live.news("asking which registries this machine uses");
+        let gate = Gate::to_any_public().and(private.clone()).behind(proxy.clone());
+        let log = Log::default();
+        let end = clients.run(errand()?, Some((&gate, &log)), live).await?;
+        let traffic = log.traffic();
+        if !end.status.is_success() || traffic.reached.is_empty() {
+            let denied = traffic.denied.first().map(ToString::to_string);
+            let said = || if end.status.is_success() { "nobody was asked".to_owned() } else { reason(&end.stderr) };
+            return Err(Trouble::NoRegistry(denied.unwrap_or_else(said)));
         }
+        let hosts: Vec<String> = traffic.reached.into_iter().collect();
+        store.write("registries", &file, &serde_json::to_vec(&hosts).unwrap_or_default()).ok();
+        hosts
     };
     let public = hosts.iter().filter_map(|host| Host::parse(host).ok());
     Ok(Gate::to(public).and(private).behind(proxy.clone()))
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing into a string does not fail.
+        write!(text, "{byte:02x}").ok();
+        text
+    })
 }

@@ -1,11 +1,13 @@
 //! What a program wants, from its caller's words and its own.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use sandbox::{Imported, LayerKind, Plan, Principal, Refusal, Wanted};
 use wanted::{NpmSpec, Requirement};
 
-use crate::policy::{self, PackagePolicy};
+use crate::policy::{self, Installs, PackagePolicy};
 
 /// The most packages that are looked for because a program imports them.
 const MOST_IMPORTED: usize = 32;
@@ -20,7 +22,7 @@ pub(crate) fn of(plan: &Plan, policy: &PackagePolicy) -> Result<Option<Wanted>, 
         LayerKind::Node => wishes.read_javascript(plan, &code)?,
     }
     let wanted = wishes.into_wanted(plan.principal());
-    if wanted.named.is_empty() && (wanted.imported.is_empty() || !policy.enabled) {
+    if wanted.named.is_empty() && (wanted.imported.is_empty() || policy.installs == Installs::Nothing) {
         return Ok(None);
     }
     check_enabled(policy)?;
@@ -39,7 +41,7 @@ pub(crate) fn named(
 }
 
 fn check_enabled(policy: &PackagePolicy) -> Result<(), Refusal> {
-    if policy.enabled {
+    if policy.installs != Installs::Nothing {
         return Ok(());
     }
     Err(Refusal::new("packages", "`packages` are not installed by this server", "leave `packages` out"))
@@ -98,9 +100,13 @@ impl<'a> Wishes<'a> {
         }
     }
 
+    fn guesses(&self) -> bool {
+        self.policy.installs == Installs::Imported
+    }
+
     /// The program imports something that this package has.
     fn guess(&mut self, name: &str, imported: Imported) {
-        let is_allowed = self.policy.automatic && self.policy.check(name, policy::Wanted::Directly).is_ok();
+        let is_allowed = self.guesses() && self.policy.check(name, policy::Wanted::Directly).is_ok();
         if is_allowed && !self.named.contains_key(name) && self.imported.len() < MOST_IMPORTED {
             self.imported.entry(name.to_owned()).or_insert(imported);
         }
@@ -114,9 +120,9 @@ impl<'a> Wishes<'a> {
         for dependency in metadata.into_iter().flat_map(|metadata| metadata.dependencies) {
             self.name(&dependency)?;
         }
-        if self.policy.automatic {
+        if self.guesses() {
             for module in imports(plan, code) {
-                if let Some(package) = wanted::distribution_for(&module).map(|name| name.into_owned()) {
+                if let Some(package) = wanted::distribution_for(&module).map(Cow::into_owned) {
                     self.guess(&package.clone(), Imported { module, package });
                 }
             }
@@ -164,7 +170,8 @@ fn imports(plan: &Plan, code: &str) -> Vec<String> {
             path.split('/').next() == Some(first) || path.strip_suffix(".py").is_some_and(|stem| stem == first)
         })
     };
-    let files = plan.files().iter().filter(|file| file.path.as_str().ends_with(".py"));
+    let files =
+        plan.files().iter().filter(|file| Path::new(file.path.as_str()).extension().is_some_and(|it| it == "py"));
     let texts = files.map(|file| String::from_utf8_lossy(&file.contents));
     let found = texts.flat_map(|text| wanted::python_imports(&text));
     wanted::python_imports(code).into_iter().chain(found).filter(|module| !is_ours(module)).collect()

@@ -12,8 +12,8 @@ use sandbox::{
     Engine, EngineError, EngineId, GuestError, LiveOutput, Outcome, Promotion, ProvideError, Refusal, Status,
 };
 
-use crate::stage::{Leg, Stage};
 use crate::errand::{Errand, final_word};
+use crate::stage::{Leg, Stage};
 use crate::{RunError, Runtime, run_on};
 
 /// How long a run may take in WebAssembly before it is also started natively. Most runs are over long before; one that is not is likely

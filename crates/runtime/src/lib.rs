@@ -8,12 +8,12 @@ mod turns;
 use std::sync::Arc;
 
 use sandbox::{
-    Engine, EngineChoice, EngineError, EngineId, Environments, Language, LiveOutput, Outcome, Packages, Plan, Policy, Refusal,
-    Request, RuntimeInfo,
+    Engine, EngineChoice, EngineError, EngineId, Environments, Language, LiveOutput, Outcome, Packages, Plan, Policy,
+    Refusal, Request, RuntimeInfo,
 };
 
-pub use crate::turns::Load;
 use crate::errand::Ready;
+pub use crate::turns::Load;
 use crate::turns::Turns;
 
 /// Runs per core at one time; more wait their turn. Most runs wait for something (a sleep, a start-up), so a

@@ -65,8 +65,8 @@ pub use private::Untrusted;
 pub use progress::{Progress, Style};
 pub use provision::{Provisioned, Summary};
 pub use recipes::Recipes;
-pub use tools::{TOOLS, Tool, tool};
 pub use store::{Installed, Listed, Needs, NotUsable};
+pub use tools::{TOOLS, Tool, tool};
 
 /// A recipe's result in its folder: the module to start and snapshot.
 pub const REACTOR: &str = "reactor.wasm";

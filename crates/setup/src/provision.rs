@@ -378,7 +378,8 @@ fn check_result(runtime: &Runtime, folder: &Path) -> Result<Facts, &'static str>
     if tree.is_ok_and(|tree| !tree.is_dir()) {
         return Err(TREE);
     }
-    let facts = if is_file(Path::new("facts"), MOST_FACTS) { fs::read_to_string(folder.join("facts")).ok() } else { None };
+    let facts =
+        if is_file(Path::new("facts"), MOST_FACTS) { fs::read_to_string(folder.join("facts")).ok() } else { None };
     facts.and_then(|text| Facts::parse(&text)).ok_or("facts")
 }
 

@@ -35,23 +35,19 @@ pub(crate) async fn run(arguments: SetupArguments, settings: &Settings) -> anyho
         report::print(&format!("{} in `{}`, {}\n", names.join(", "), file.display(), exported.size))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let summary = match arguments.import {
-        Some(file) => {
-            let imported = blocking({
-                let (setup, file) = (Arc::clone(&setup), file.clone());
-                move |cancel, events| setup.import(&file, cancel, events)
-            });
-            imported.await?.with_context(|| format!("cannot import `{}`", file.display()))?
-        }
-        None => {
-            let got = get_tools(Arc::clone(&setup), tools).await?;
-            let summary = provision(setup, chosen).await?;
-            if !got {
-                return Ok(ExitCode::from(exit::REFUSED_OR_FAILED));
-            }
-            summary
-        }
-    };
+    if let Some(file) = arguments.import {
+        let imported = blocking({
+            let (setup, file) = (Arc::clone(&setup), file.clone());
+            move |cancel, events| setup.import(&file, cancel, events)
+        });
+        let summary = imported.await?.with_context(|| format!("cannot import `{}`", file.display()))?;
+        return Ok(conclude(&summary));
+    }
+    let all_tools = get_tools(Arc::clone(&setup), tools).await?;
+    let summary = provision(setup, chosen).await?;
+    if !all_tools {
+        return Ok(ExitCode::from(exit::REFUSED_OR_FAILED));
+    }
     Ok(conclude(&summary))
 }
 
@@ -125,8 +121,12 @@ fn list(setup: &Setup, chosen: &[&'static Runtime], tools: &[&'static Runtime]) 
         });
     }
     rows.extend(tools.iter().map(|tool| match setup.find_tool(tool) {
-        Some(found) => vec![tool.name.to_owned(), found.version, "packages".to_owned(), "ready".to_owned(), tool.size.to_string()],
-        None => vec![tool.name.to_owned(), String::new(), "packages".to_owned(), "not set up".to_owned(), String::new()],
+        Some(found) => {
+            vec![tool.name.to_owned(), found.version, "packages".to_owned(), "ready".to_owned(), tool.size.to_string()]
+        }
+        None => {
+            vec![tool.name.to_owned(), String::new(), "packages".to_owned(), "not set up".to_owned(), String::new()]
+        }
     }));
     report::table(&rows)
 }

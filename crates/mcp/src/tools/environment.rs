@@ -128,7 +128,12 @@ pub(crate) async fn get_environment(
 
 fn shown(info: &EnvironmentInfo) -> CallToolResult {
     let place = info.path.as_ref().map(|path| path.display().to_string());
-    let text = format!("{} Python {} at {}", info.kind, info.version, place.clone().unwrap_or_else(|| info.python.display().to_string()));
+    let text = format!(
+        "{} Python {} at {}",
+        info.kind,
+        info.version,
+        place.clone().unwrap_or_else(|| info.python.display().to_string())
+    );
     let structured = Answer {
         r#type: info.kind.to_string(),
         path: place,

@@ -122,7 +122,9 @@ pub(crate) async fn install_packages(
     let installed = async {
         let given: InstallArguments = arguments::read(given)?;
         if given.packages.is_empty() {
-            return Err(Refusal::new("packages", "`packages` is empty", "name what to install, such as `pandas`").into());
+            return Err(
+                Refusal::new("packages", "`packages` is empty", "name what to install, such as `pandas`").into()
+            );
         }
         let language = language(given.language.as_deref())?;
         runtime.install(language, caller, &given.packages, &mut live).await
@@ -132,7 +134,8 @@ pub(crate) async fn install_packages(
             let packages: Vec<Package> =
                 provided.layer.iter().flat_map(|layer| &layer.packages).map(Package::from).collect();
             let names: Vec<String> = packages.iter().map(|it| format!("{} {}", it.name, it.version)).collect();
-            let what = if names.is_empty() { "nothing to install: it is part of it".to_owned() } else { names.join(", ") };
+            let what =
+                if names.is_empty() { "nothing to install: it is part of it".to_owned() } else { names.join(", ") };
             let text = format!("ready for {engine} runs: {what}");
             let ms = (provided.took.as_secs_f64() * 1e6).round() / 1e3;
             answer(text, &Installed { packages, engine: engine.to_string(), cached: provided.cached, ms })
@@ -166,7 +169,8 @@ pub(crate) async fn list_packages(
     };
     match listed.await {
         Ok(listed) => {
-            let mut lines: Vec<String> = listed.packages.iter().map(|it| format!("{} {}", it.name, it.version)).collect();
+            let mut lines: Vec<String> =
+                listed.packages.iter().map(|it| format!("{} {}", it.name, it.version)).collect();
             lines.extend(listed.missing.iter().map(|name| format!("{name}: not there")));
             answer(if lines.is_empty() { "none".to_owned() } else { lines.join("\n") }, &listed)
         }

@@ -9,13 +9,15 @@ const NODE_MODULES: (&str, &str) = ("NODE_PATH", "/usr/share/nodejs:/usr/lib/nod
 const CPYTHON: Toolchain = Toolchain {
     program: "python3",
     package: Package::Debian("python3"),
-    env: &[("PYTHONUNBUFFERED", "1"), ("PYTHONDONTWRITEBYTECODE", "1"), ("PYTHONNOUSERSITE", "1"), ("MPLBACKEND", "Agg")],
+    env: &[
+        ("PYTHONUNBUFFERED", "1"),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+        ("PYTHONNOUSERSITE", "1"),
+        ("MPLBACKEND", "Agg"),
+    ],
     // Imported at every start, before the program's own module is filled.
     variables: Some(Preset {
-        file: (
-            "sitecustomize.py",
-            include_str!("sitecustomize.py"),
-        ),
+        file: ("sitecustomize.py", include_str!("sitecustomize.py")),
         env: ("PYTHONPATH", "{build}"),
     }),
     packages: PackageUse::Preset,

@@ -47,7 +47,10 @@ def wait(path):
 
     gc.collect()
     gc.freeze()
-    os.write(1, b"\x06")
+    # What was done ahead is not the program's to pay for.
+    import time
+
+    os.write(1, b"\x06" + int(time.process_time() * 1e6).to_bytes(8, "little"))
 
     def take(count):
         parts = []

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// The folder described in the crate's documentation. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Shelf {
+pub(crate) struct Store {
     root: PathBuf,
 }
 
@@ -46,13 +46,13 @@ impl Kind {
 }
 
 /// When a layer was used last is written down at most this often.
-const USED_EVERY: Duration = Duration::from_secs(60);
+const USED_EVERY: Duration = Duration::from_mins(1);
 
 const LAYER_FILE: &str = "layer.json";
 pub(crate) const PACK: &str = "pack";
 const FOLDERS: [&str; 6] = ["layers", "answers", "registries", "clients", "tmp", "locks"];
 
-impl Shelf {
+impl Store {
     /// Makes the folder where it is missing, and removes what dead processes left in it.
     pub(crate) fn prepare(root: &Path) -> io::Result<Self> {
         for folder in std::iter::once(root.to_owned()).chain(FOLDERS.map(|name| root.join(name))) {
@@ -64,9 +64,9 @@ impl Shelf {
             let message = format!("`{}` is not ours alone; remove it, or set its mode to 0700", root.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
         }
-        let shelf = Self { root: root.canonicalize()? };
-        shelf.sweep();
-        Ok(shelf)
+        let store = Self { root: root.canonicalize()? };
+        store.sweep();
+        Ok(store)
     }
 
     pub(crate) fn path(&self, folder: &str, name: &str) -> PathBuf {
@@ -94,10 +94,9 @@ impl Shelf {
                 Err(error) => return Err(error),
             }
             let held = File::open(&folder)?;
-            match flock(&held, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Stage { folder, _held: held }),
-                // Somebody swept it between the two.
-                Err(_) => continue,
+            // Unless somebody swept it between the two.
+            if flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok() {
+                return Ok(Stage { folder, _held: held });
             }
         }
     }
@@ -132,7 +131,7 @@ impl Shelf {
     }
 
     /// Gives what was made its name. Somebody else may have been as fast; then theirs is as good.
-    pub(crate) fn publish(&self, stage: Stage, id: &str, described: &LayerFile) -> io::Result<()> {
+    pub(crate) fn publish(&self, stage: &Stage, id: &str, described: &LayerFile) -> io::Result<()> {
         fs::write(stage.folder.join(LAYER_FILE), serde_json::to_vec_pretty(described)?)?;
         // One call for thousands of files. Without it a power failure could leave the name and not what is in it.
         rustix::fs::syncfs(File::open(&stage.folder)?)?;
@@ -279,52 +278,52 @@ pub(crate) fn is_machine_code(path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    fn shelf() -> (tempfile::TempDir, Shelf) {
+    fn store() -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().expect("a temporary directory");
-        let shelf = Shelf::prepare(&folder.path().join("packages")).expect("prepared");
-        (folder, shelf)
+        let store = Store::prepare(&folder.path().join("packages")).expect("prepared");
+        (folder, store)
     }
 
-    fn publish(shelf: &Shelf, id: &str, bytes: u64) {
-        let stage = shelf.stage().expect("a stage");
+    fn publish(store: &Store, id: &str, bytes: u64) {
+        let stage = store.stage().expect("a stage");
         fs::create_dir(stage.path("site")).expect("made");
         let described = LayerFile { kind: Kind::Python, packages: Vec::new(), bytes, pack: false };
-        shelf.publish(stage, id, &described).expect("published");
+        store.publish(&stage, id, &described).expect("published");
     }
 
     #[test]
     fn what_was_not_published_is_gone() {
-        let (_folder, shelf) = shelf();
-        let stage = shelf.stage().expect("a stage");
+        let (_folder, store) = store();
+        let stage = store.stage().expect("a stage");
         let path = stage.path("");
         drop(stage);
-        assert!(!path.exists());
+        assert!(fs::symlink_metadata(path).is_err());
     }
 
     #[test]
     fn the_oldest_goes_first_and_never_what_is_held() {
-        let (_folder, shelf) = shelf();
+        let (_folder, store) = store();
         for (index, id) in ["a", "b", "c"].iter().enumerate() {
-            publish(&shelf, id, 100);
-            let file = File::open(shelf.path("layers", id).join(LAYER_FILE)).expect("there");
+            publish(&store, id, 100);
+            let file = File::open(store.path("layers", id).join(LAYER_FILE)).expect("there");
             let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1 + index as u64);
             file.set_times(FileTimes::new().set_modified(then)).expect("set");
         }
-        let held = shelf.layer("a").expect("there");
+        let held = store.layer("a").expect("there");
         // Using it made it the newest; by age alone it would be the last to go, and it is not to go at all.
-        shelf.evict(Bytes::new(0));
-        assert!(shelf.layer("a").is_some() && shelf.layer("b").is_none() && shelf.layer("c").is_none());
+        store.evict(Bytes::new(0));
+        assert!(store.layer("a").is_some() && store.layer("b").is_none() && store.layer("c").is_none());
         drop(held);
-        shelf.evict(Bytes::new(0));
-        assert!(shelf.layer("a").is_none());
+        store.evict(Bytes::new(0));
+        assert!(store.layer("a").is_none());
     }
 
     #[test]
     fn two_makers_of_one_layer_agree() {
-        let (_folder, shelf) = shelf();
-        publish(&shelf, "a", 1);
-        publish(&shelf, "a", 1);
-        assert!(shelf.layer("a").is_some());
+        let (_folder, store) = store();
+        publish(&store, "a", 1);
+        publish(&store, "a", 1);
+        assert!(store.layer("a").is_some());
     }
 
     #[test]
