@@ -26,8 +26,8 @@ const MOST_ALIKE: usize = 2;
 const PATIENCE: Duration = Duration::from_mins(5);
 /// How long one may take to be ready.
 const START: Duration = Duration::from_secs(20);
-/// Of CPU time, what starting takes beside the program.
-const START_CPU: Duration = Duration::from_secs(10);
+/// CPU time that starting may take. The program's own counts from when it comes.
+const START_CPU: Duration = Duration::from_secs(20);
 
 /// Libraries that take long to import, and do not look at what the program does before it imports them.
 const AHEAD: &[&str] = &[
@@ -185,7 +185,7 @@ impl Shared {
             collect: plan.collect(),
             way_out: None,
         };
-        going.finish(&input, Clock::FromNow(plan.limits().wall), live).await
+        going.finish(&input, Clock::FromNow { wall: plan.limits().wall, cpu: plan.limits().cpu }, live).await
     }
 
     fn park_for(self: &Arc<Self>, plan: &Plan, tool: &FoundTool, kind: Kind) {

@@ -126,8 +126,8 @@ impl Drop for Scratch {
 pub(crate) enum Clock {
     /// With its first command.
     FromReady,
-    /// Now: it has been waiting for its program, which may take this long.
-    FromNow(Duration),
+    /// Now: it has been waiting for its program, which may take this long, and so much CPU time.
+    FromNow { wall: Duration, cpu: Duration },
 }
 
 /// What a guest reads.
@@ -157,7 +157,9 @@ impl Going {
         clock: Clock,
         live: &mut dyn LiveOutput,
     ) -> Result<Finished, NativeError> {
-        if let Clock::FromNow(_) = clock {
+        if let Clock::FromNow { wall, cpu } = clock {
+            let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+            self.monitor.get_ref().begin(millis(wall), millis(cpu));
             self.started = Instant::now();
         }
         self.attempt.follow(&self.monitor, input, (clock, self.limits.wall_millis), live).await?;
@@ -194,7 +196,6 @@ struct Attempt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stopped {
     No,
-    Asked,
     Yes,
 }
 
@@ -210,7 +211,7 @@ impl Attempt {
         let mut deadline = Instant::now()
             + match clock {
                 Clock::FromReady => SET_UP,
-                Clock::FromNow(wall) => wall,
+                Clock::FromNow { wall, .. } => wall + GRACE,
             };
         let mut unsent = input.stdin;
         let mut out = vec![0; 64 << 10];
@@ -254,16 +255,9 @@ impl Attempt {
                 }
                 // Ends only when it cannot go on; then the program sees connections that nobody takes, and its own time limit.
                 Some(_) = async { Some(serving.as_mut()?.await) }, if serving.is_some() => serving = None,
-                () = sleep_until(deadline.into()), if self.stopped != Stopped::Yes && self.reports.exit.is_none() => {
-                    // A supervisor that keeps the time itself had its chance. One that does not is asked first, for it knows what was used.
-                    if let (Clock::FromNow(_), Stopped::No) = (clock, self.stopped) {
-                        monitor.get_ref().ask_to_stop();
-                        self.stopped = Stopped::Asked;
-                        deadline = Instant::now() + GRACE;
-                    } else {
-                        monitor.get_ref().stop();
-                        self.stopped = Stopped::Yes;
-                    }
+                () = sleep_until(deadline.into()), if self.stopped == Stopped::No && self.reports.exit.is_none() => {
+                    self.stopped = Stopped::Yes;
+                    monitor.get_ref().stop();
                 }
             }
         }
@@ -404,7 +398,7 @@ fn status(stopped: Stopped, exit: Option<Exit>, ended: &Ended, limits: &jail::Li
         (Some(Limit::Cpu), _) => Some(Status::LimitExceeded(LimitKind::Cpu)),
         (Some(Limit::Disk), _) => Some(Status::LimitExceeded(LimitKind::Disk)),
         // The signal is ours, and not one that crossed with the program's own end.
-        (None, None | Some(Exit { status: SIGKILL, .. })) if stopped != Stopped::No => Some(Status::TimedOut),
+        (None, None | Some(Exit { status: SIGKILL, .. })) if stopped == Stopped::Yes => Some(Status::TimedOut),
         (None, Some(exit)) => Some(judge(exit.status, ended, limits)),
         (None, None) => None,
     }

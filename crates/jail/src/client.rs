@@ -113,10 +113,10 @@ impl Monitor {
         Ok(Some((report, descriptors)))
     }
 
-    /// Asks the supervisor to end everything that the run started, and to report what it used.
-    pub fn ask_to_stop(&self) {
-        // Its socket is never full: this is all that is sent to it.
-        wire::send(&self.socket, &Ask::Stop, &[]).ok();
+    /// The program of a run that was started ahead comes only now: its time counts from here.
+    pub fn begin(&self, wall_millis: u64, cpu_millis: u64) {
+        // A run that is gone is noticed when its reports end.
+        wire::send(&self.socket, &Ask::Begin { wall_millis, cpu_millis }, &[]).ok();
     }
 
     /// Ends everything that the run started. Reports still come.
@@ -126,8 +126,10 @@ impl Monitor {
             Some(pidfd) if self.supervision == Supervision::Init => {
                 pidfd_send_signal(pidfd, Signal::KILL).ok();
             }
-            // The supervisor has to survive its guests, so it is asked.
-            _ => self.ask_to_stop(),
+            // The supervisor has to survive its guests, so it is asked. Its socket is never full: hardly anything else is sent to it.
+            _ => {
+                wire::send(&self.socket, &Ask::Stop, &[]).ok();
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::failure::{At as _, Failure, Step};
 use crate::guest::{self, Lockdown, Streams};
 use crate::scratch::Scratch;
-use crate::spec::Command;
+use crate::spec::{Command, Limits};
 use crate::sys::{self, Cloned};
 use crate::watchdog::Watchdog;
 use crate::wire::{self, Ask, Exit, Limit, Report, SeenUsage};
@@ -35,6 +35,18 @@ pub(crate) struct Supervisor<'a> {
     /// The run's directory on the host, where it has no root of its own.
     pub(crate) scratch: Option<&'a Scratch>,
     pub(crate) watchdog: Watchdog,
+}
+
+/// What the program may use, and until when.
+struct Bounds {
+    limits: Limits,
+    deadline: Instant,
+}
+
+impl Bounds {
+    fn from_now(limits: Limits) -> Self {
+        Self { limits, deadline: Instant::now() + Duration::from_millis(limits.wall_millis) }
+    }
 }
 
 /// Why a command is no longer watched.
@@ -66,7 +78,7 @@ impl Supervisor<'_> {
 
     fn run_commands(&mut self, signals: &OwnedFd) -> Result<Exit, Failure> {
         let commands = &self.lockdown.spec.commands;
-        let deadline = Instant::now() + Duration::from_millis(self.lockdown.spec.limits.wall_millis);
+        let mut bounds = Bounds::from_now(self.lockdown.spec.limits);
         let mut exit = Exit { command: 0, status: 0, limit: None, seen: SeenUsage::default() };
         for (index, command) in (0u32..).zip(commands) {
             exit.command = index;
@@ -74,7 +86,7 @@ impl Supervisor<'_> {
                 scratch.make_executable(&command.arguments);
             }
             let pid = self.start(command)?;
-            match self.watch(pid, signals, deadline).at(Step::Supervise)? {
+            match self.watch(pid, signals, &mut bounds).at(Step::Supervise)? {
                 End::Exited { status } => exit.status = status,
                 End::Limit(limit) => {
                     return Ok(Exit { status: libc::SIGKILL, limit: Some(limit), ..exit });
@@ -103,7 +115,7 @@ impl Supervisor<'_> {
     }
 
     /// Waits for `main` to end, reaping whatever else ends meanwhile.
-    fn watch(&mut self, main: i32, signals: &OwnedFd, deadline: Instant) -> io::Result<End> {
+    fn watch(&mut self, main: i32, signals: &OwnedFd, bounds: &mut Bounds) -> io::Result<End> {
         let mut next_look = Instant::now() + WATCH_INTERVAL;
         loop {
             while let Some((pid, status, _)) = reap_any()? {
@@ -113,15 +125,15 @@ impl Supervisor<'_> {
             }
             let now = Instant::now();
             if now >= next_look {
-                if let Some(limit) = self.watchdog.look(&self.lockdown.spec.limits) {
+                if let Some(limit) = self.watchdog.look(&bounds.limits) {
                     return Ok(End::Limit(limit));
                 }
                 next_look = now + WATCH_INTERVAL;
             }
-            if now >= deadline {
+            if now >= bounds.deadline {
                 return Ok(End::Limit(Limit::Wall));
             }
-            let pause = next_look.min(deadline).saturating_duration_since(now);
+            let pause = next_look.min(bounds.deadline).saturating_duration_since(now);
             let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(pause.subsec_nanos()) };
             let mut events = [
                 PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
@@ -135,11 +147,12 @@ impl Supervisor<'_> {
             }
             let [child, leash, report] = &events;
             if !leash.revents().is_empty() || !report.revents().is_empty() {
-                if report.revents().contains(PollFlags::IN) {
-                    // Taken off the socket: one that is closed with a message in it is reset.
-                    wire::receive::<Ask>(&self.report).ok();
-                }
-                return Ok(End::Stopped);
+                // Taken off the socket: one that is closed with a message in it is reset.
+                let is_asked = report.revents().contains(PollFlags::IN);
+                let asked = if is_asked { wire::receive::<Ask>(&self.report).ok().flatten() } else { None };
+                let Some((Ask::Begin { wall_millis, cpu_millis }, _)) = asked else { return Ok(End::Stopped) };
+                let cpu_millis = self.watchdog.usage().cpu_micros / 1000 + cpu_millis;
+                *bounds = Bounds::from_now(Limits { wall_millis, cpu_millis, ..bounds.limits });
             }
             if child.revents().contains(PollFlags::IN) {
                 drain(signals);

@@ -133,6 +133,8 @@ pub struct GroupUsage {
 /// What the server asks of a run's supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Ask {
+    /// The program comes only now: what it may use counts from here.
+    Begin { wall_millis: u64, cpu_millis: u64 },
     /// End everything and report.
     Stop,
     /// Remove what the run left: it has been read.

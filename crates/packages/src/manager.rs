@@ -152,9 +152,11 @@ impl PackageManager {
         };
         let answer = answer.inspect_err(|trouble| self.remember_trouble(&asked, trouble))?;
         self.answers.keep(&asked.key, answer, store);
-        store.evict(self.policy.most);
-        // What was just made is the newest.
-        let found = self.recall(&asked, engine, store)?;
+        // What was just made is held by this, whatever has to go now.
+        let found = self.recall(&asked, engine, store);
+        let (store, most) = (store.clone(), self.policy.most);
+        tokio::task::spawn_blocking(move || store.evict(most));
+        let found = found?;
         let found = found.ok_or_else(|| Trouble::Files(io::ErrorKind::NotFound.into()))?;
         Ok(Found { cached: false, ..found })
     }

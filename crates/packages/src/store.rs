@@ -149,10 +149,15 @@ impl Store {
         fs::rename(&draft, self.path(folder, name))
     }
 
-    /// Removes what is over `most`, least recently used first, and never what is in use.
+    /// Removes what is over `most`, and never what is in use: clients' caches first, from which nothing is lost but time, then layers, the
+    /// least recently used first.
     pub(crate) fn evict(&self, most: Bytes) {
         let mut layers = self.layers();
         let mut total: u64 = layers.iter().map(|(_, _, bytes)| bytes).sum();
+        let caches = size_of(&self.root.join("clients"));
+        if total + caches > most.get() && caches > most.get() / 2 {
+            self.drop_caches();
+        }
         layers.sort_by_key(|(_, used, _)| *used);
         for (folder, _, bytes) in layers {
             if total <= most.get() {
@@ -161,6 +166,17 @@ impl Store {
             if self.remove(&folder).is_ok() {
                 total -= bytes;
             }
+        }
+    }
+
+    /// Not while a client may be at it: whoever installs something has a stage.
+    fn drop_caches(&self) {
+        let Ok(stage) = self.stage() else { return };
+        if fs::read_dir(self.root.join("tmp")).map_or(0, Iterator::count) > 1 {
+            return;
+        }
+        for entry in fs::read_dir(self.root.join("clients")).into_iter().flatten().flatten() {
+            fs::rename(entry.path(), stage.folder.join(entry.file_name())).ok();
         }
     }
 
@@ -222,6 +238,22 @@ impl Drop for Stage {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.folder).ok();
     }
+}
+
+/// What all files below a folder take.
+fn size_of(folder: &Path) -> u64 {
+    let mut total = 0;
+    let mut pending = vec![folder.to_owned()];
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => pending.push(entry.path()),
+                Ok(metadata) => total += metadata.len(),
+                Err(_) => {}
+            }
+        }
+    }
+    total
 }
 
 /// What a look over a client's work found.
