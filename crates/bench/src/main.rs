@@ -2,6 +2,7 @@
 
 mod mcp;
 mod native;
+mod packages;
 mod statistics;
 mod wasm;
 
@@ -23,6 +24,8 @@ enum Suite {
     Wasm(wasm::Options),
     /// The MCP server: from its start to its answers, over standard input and output and over HTTP
     Mcp(mcp::Options),
+    /// Packages: what importing one costs, the first time and the second
+    Packages(packages::Options),
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -43,6 +46,7 @@ fn main() -> anyhow::Result<ExitCode> {
                 Suite::Native(options) => native::run(&options).await,
                 Suite::Wasm(options) => wasm::run(&options).await,
                 Suite::Mcp(options) => mcp::run(&options),
+                Suite::Packages(options) => packages::run(&options),
             }
         });
         suite.await?

@@ -40,7 +40,7 @@ const LOOPS_BUDGET_S: f64 = 2.4;
 const AT_A_TIME: u64 = 8;
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
-    let mut report = Report { out: std::io::stdout(), met: true };
+    let mut report = Report::new();
     let (mut initialized, mut first) = (Timings::default(), Timings::default());
     for _ in 0..options.starts {
         let started = Instant::now();
@@ -93,7 +93,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let name =
         format!("python over HTTP, ms (min {:.3}, p99 {:.3}), p50", timings.percentile(0.0), timings.percentile(0.99));
     report.line(&name, timings.median(), HTTP_BUDGET_MS)?;
-    Ok(if report.met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(report.verdict())
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -102,13 +102,27 @@ enum Verdict {
     Missed,
 }
 
-struct Report {
+/// Lines of results, and whether all budgets were met.
+pub(crate) struct Report {
     out: std::io::Stdout,
     met: bool,
 }
 
 impl Report {
-    fn line(&mut self, name: &str, value: f64, budget: f64) -> std::io::Result<()> {
+    pub(crate) fn new() -> Self {
+        Self { out: std::io::stdout(), met: true }
+    }
+
+    pub(crate) fn verdict(&self) -> ExitCode {
+        if self.met { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+
+    /// A figure without a budget, in milliseconds.
+    pub(crate) fn note(&mut self, name: &str, value: f64) -> std::io::Result<()> {
+        writeln!(self.out, "{name}: {value:.3}")
+    }
+
+    pub(crate) fn line(&mut self, name: &str, value: f64, budget: f64) -> std::io::Result<()> {
         let verdict = if value <= budget { Verdict::Met } else { Verdict::Missed };
         self.say(name, value, budget, verdict)
     }
@@ -131,10 +145,10 @@ impl Report {
 }
 
 /// A tool's answer.
-struct Answer(Value);
+pub(crate) struct Answer(Value);
 
 impl Answer {
-    fn printed(&self, expected: &str) -> anyhow::Result<()> {
+    pub(crate) fn printed(&self, expected: &str) -> anyhow::Result<()> {
         let seen = self.0.pointer("/result/structuredContent/stdout").and_then(Value::as_str);
         anyhow::ensure!(seen == Some(expected), "expected {expected:?}: {}", self.0);
         Ok(())
@@ -149,7 +163,7 @@ fn serve(cache: &Path, arguments: &[&str]) -> anyhow::Result<Command> {
 }
 
 /// A client that does nothing but wait for answers.
-struct Client {
+pub(crate) struct Client {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -157,7 +171,7 @@ struct Client {
 }
 
 impl Client {
-    fn start(cache: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn start(cache: &Path) -> anyhow::Result<Self> {
         let mut child = serve(cache, &[])?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let stdin = child.stdin.take().context("piped")?;
         let stdout = BufReader::new(child.stdout.take().context("piped")?);
@@ -183,7 +197,7 @@ impl Client {
         }
     }
 
-    fn initialize(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn initialize(&mut self) -> anyhow::Result<()> {
         let client = json!({"name": "bench", "version": "1"});
         self.send("initialize", &json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}))?;
         self.receive()?;
@@ -195,7 +209,7 @@ impl Client {
         self.send("tools/call", &json!({"name": "run_code", "arguments": {"language": language, "code": code}}))
     }
 
-    fn run(&mut self, language: &str, code: &str) -> anyhow::Result<Answer> {
+    pub(crate) fn run(&mut self, language: &str, code: &str) -> anyhow::Result<Answer> {
         self.call(language, code)?;
         Ok(self.receive()?.1)
     }
@@ -244,7 +258,7 @@ impl Client {
         Ok(started.elapsed().as_secs_f64())
     }
 
-    fn end(mut self) -> anyhow::Result<()> {
+    pub(crate) fn end(mut self) -> anyhow::Result<()> {
         drop(self.stdin);
         let status = self.child.wait()?;
         anyhow::ensure!(status.success(), "the server ended with {status}");

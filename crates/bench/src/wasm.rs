@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ::packages::{Installs, PackagePolicy};
 use anyhow::Context as _;
 use belljar::{Settings, engine};
 use clap::Args;
 use engine_native::ToolSearch;
-use packages::PackagePolicy;
 use runtime::Runtime;
 use sandbox::{EngineChoice, EngineId, Outcome, Policy, Request, Requirement};
 
@@ -215,7 +215,7 @@ fn settings(options: &Options) -> anyhow::Result<Settings> {
         cache: options.cache.clone(),
         recipes: setup::Scratch::Keep,
         environment: Vec::new(),
-        packages: PackagePolicy { installs: packages::Installs::Nothing, ..PackagePolicy::default() },
+        packages: PackagePolicy { installs: Installs::Nothing, ..PackagePolicy::default() },
         python: None,
         pythons: Vec::new(),
         ahead: false,

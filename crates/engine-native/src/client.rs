@@ -63,7 +63,7 @@ pub struct Interpreter {
     pub program: PathBuf,
     /// What has to be shown of the host for it, beside what every guest sees.
     pub reads: Vec<PathBuf>,
-    /// Such as `3.11`.
+    /// Such as `3.11.2`.
     pub version: String,
     /// What its compiled modules are made for, such as `cpython-311-x86_64-linux-gnu`.
     pub platform: String,
@@ -84,7 +84,7 @@ pub const WAY_OUT: std::net::SocketAddrV4 = jail::EGRESS;
 const DESCRIBE: &str = "import json, site, sys, sysconfig
 paths = sysconfig.get_paths()
 print(json.dumps({
-    'version': '%d.%d' % sys.version_info[:2],
+    'version': '%d.%d.%d' % sys.version_info[:3],
     'platform': sysconfig.get_config_var('SOABI') or sys.implementation.cache_tag or '',
     'site': [path for path in dict.fromkeys([paths['purelib'], paths['platlib']] + site.getsitepackages()) if path in sys.path],
 }))";

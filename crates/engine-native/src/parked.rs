@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use jail::{File, Place, Spec};
-use sandbox::{Limits, LiveOutput, Plan};
+use sandbox::{Layer, Limits, LiveOutput, Plan};
 
 use crate::collect::Given;
 use crate::error::NativeError;
@@ -65,6 +65,8 @@ struct Waiting {
     kind: Kind,
     going: Going,
     since: Instant,
+    /// Held as long as something waits with it.
+    _layer: Option<Layer>,
 }
 
 /// What has to be the same.
@@ -193,6 +195,7 @@ impl Shared {
             return;
         }
         let Ok(spec) = self.waiting_spec(plan, tool, &kind) else { return };
+        let layer = plan.layer().cloned();
         let shared: Weak<Self> = Arc::downgrade(self);
         tokio::spawn(async move {
             let Some(shared) = shared.upgrade() else { return };
@@ -200,7 +203,7 @@ impl Shared {
             let output = kind.limits.output;
             // What fails here fails again in a run, and is told there.
             if let Ok(going) = run::begin(&shared.launcher, &spec.0, &contents, Stdin::Pipe, output).await {
-                shared.parked.lock().push(Waiting { kind, going, since: Instant::now() });
+                shared.parked.lock().push(Waiting { kind, going, since: Instant::now(), _layer: layer });
             }
         });
     }

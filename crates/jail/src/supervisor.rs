@@ -152,7 +152,7 @@ impl Supervisor<'_> {
                 let asked = if is_asked { wire::receive::<Ask>(&self.report).ok().flatten() } else { None };
                 let Some((Ask::Begin { wall_millis, cpu_millis }, _)) = asked else { return Ok(End::Stopped) };
                 let cpu_millis = self.watchdog.usage().cpu_micros / 1000 + cpu_millis;
-                *bounds = Bounds::from_now(Limits { wall_millis, cpu_millis, ..bounds.limits });
+                *bounds = Bounds::from_now(Limits { cpu_millis, wall_millis, ..bounds.limits });
             }
             if child.revents().contains(PollFlags::IN) {
                 drain(signals);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use egress::{Gate, Host, Log, Upstream};
-use engine_native::{Client, ClientEnd, Folder, NativeEngine};
+use engine_native::{Client, ClientEnd, Folder, NativeEngine, WAY_OUT};
 use sandbox::{LayerKind, LiveOutput, Refusal};
 use setup::{Cancel, Setup, Tool};
 use tokio::sync::OnceCell;
@@ -188,7 +188,7 @@ impl Clients {
     ) -> Result<ClientEnd, Trouble> {
         let mut environment = errand.environment;
         if way_out.is_some() {
-            let proxy = format!("http://{}", jail_address());
+            let proxy = format!("http://{WAY_OUT}");
             for name in ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"] {
                 environment.push((name.to_owned(), proxy.clone()));
             }
@@ -223,11 +223,6 @@ impl Clients {
             }
         }
     }
-}
-
-/// Where a client finds its way out.
-fn jail_address() -> std::net::SocketAddrV4 {
-    engine_native::WAY_OUT
 }
 
 /// A host that the operator named.

@@ -119,6 +119,15 @@ impl PackageManager {
             (LayerKind::Node, _) => None,
             (LayerKind::Python, engine) => Some(self.target(engine, &wanted.caller).await?),
         };
+        if let (Some(target), Some(requires)) = (&target, &wanted.requires_python)
+            && !wanted::python_satisfies(target.version(), requires)
+        {
+            let message = format!("the program requires Python `{requires}`, and this is {}", target.version());
+            return Err(match engine {
+                EngineId::Wasm => ProvideError::Unsuited(message),
+                EngineId::Native => Refusal::new("code", message, "change its `requires-python`").into(),
+            });
+        }
         let asked = self.ask(wanted, target.as_ref());
         if asked.requirements.is_empty() {
             return Ok(Found { layer: None, unknown: Vec::new(), cached: true });
@@ -267,7 +276,9 @@ impl Packages for PackageManager {
                     Ok(Provided { layer, took: started.elapsed(), cached, unknown, problem: None })
                 }
                 // Nobody named anything: then the program runs, and says itself what it misses.
-                Err(error @ (ProvideError::Refused(_) | ProvideError::Failed(_))) if wanted.named.is_empty() => {
+                Err(error @ (ProvideError::Refused(_) | ProvideError::Failed(_)))
+                    if wanted.named.is_empty() && wanted.requires_python.is_none() =>
+                {
                     let problem = Some(error.to_string());
                     Ok(Provided { layer: None, took: started.elapsed(), cached: false, unknown: Vec::new(), problem })
                 }

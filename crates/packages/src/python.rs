@@ -36,6 +36,14 @@ impl Target {
         }
     }
 
+    /// Which Python it is.
+    pub(crate) fn version(&self) -> &str {
+        match self {
+            Self::Native(interpreter) => &interpreter.version,
+            Self::Wasm { version } => version,
+        }
+    }
+
     /// What uv is told of it.
     fn arguments(&self) -> Vec<String> {
         let mut arguments = Vec::new();

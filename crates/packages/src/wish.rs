@@ -22,6 +22,9 @@ pub(crate) fn of(plan: &Plan, policy: &PackagePolicy) -> Result<Option<Wanted>, 
         LayerKind::Node => wishes.read_javascript(plan, &code)?,
     }
     let wanted = wishes.into_wanted(plan.principal());
+    if wanted.requires_python.is_some() {
+        return Ok(Some(wanted));
+    }
     if wanted.named.is_empty() && (wanted.imported.is_empty() || policy.installs == Installs::Nothing) {
         return Ok(None);
     }
@@ -54,11 +57,13 @@ struct Wishes<'a> {
     /// By the package's name.
     named: BTreeMap<String, String>,
     imported: BTreeMap<String, Imported>,
+    requires_python: Option<String>,
 }
 
 impl<'a> Wishes<'a> {
     fn of(kind: LayerKind, packages: &[String], policy: &'a PackagePolicy) -> Result<Self, Refusal> {
-        let mut wishes = Self { kind, policy, named: BTreeMap::new(), imported: BTreeMap::new() };
+        let mut wishes =
+            Self { kind, policy, named: BTreeMap::new(), imported: BTreeMap::new(), requires_python: None };
         packages.iter().try_for_each(|package| wishes.name(package))?;
         Ok(wishes)
     }
@@ -117,8 +122,9 @@ impl<'a> Wishes<'a> {
             let message = format!("the program's own metadata cannot be read: {error}");
             Refusal::new("code", message, "see PEP 723: a `# /// script` block with TOML in comments")
         })?;
-        for dependency in metadata.into_iter().flat_map(|metadata| metadata.dependencies) {
-            self.name(&dependency)?;
+        if let Some(metadata) = metadata {
+            self.requires_python = metadata.requires_python;
+            metadata.dependencies.iter().try_for_each(|dependency| self.name(dependency))?;
         }
         if self.guesses() {
             for module in imports(plan, code) {
@@ -155,6 +161,7 @@ impl<'a> Wishes<'a> {
         Wanted {
             kind: self.kind,
             caller: caller.clone(),
+            requires_python: self.requires_python,
             named: self.named.into_values().collect(),
             imported: self.imported.into_values().collect(),
         }

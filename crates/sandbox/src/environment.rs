@@ -65,6 +65,6 @@ pub struct EnvironmentInfo {
     pub path: Option<PathBuf>,
     /// The interpreter.
     pub python: PathBuf,
-    /// Such as `3.11`.
+    /// Such as `3.11.2`.
     pub version: String,
 }

@@ -33,6 +33,8 @@ pub struct Wanted {
     pub kind: LayerKind,
     /// On whose behalf.
     pub caller: Principal,
+    /// The versions of Python that the program says it runs with, such as `>=3.11`.
+    pub requires_python: Option<String>,
     /// What its caller named, or the program in its own metadata: without it there is no run.
     pub named: Vec<String>,
     /// What it imports and nobody named: tried, and left to the program's own error where there is no such package.

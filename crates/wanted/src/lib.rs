@@ -18,7 +18,7 @@ mod requirement;
 pub use distribution::{distribution_for, distribution_of, is_python_standard};
 pub use excerpt::Excerpt;
 pub use javascript::{javascript_imports, npm_package_of};
-pub use metadata::{MetadataError, ScriptMetadata, script_metadata};
+pub use metadata::{MetadataError, ScriptMetadata, python_satisfies, script_metadata};
 pub use npm::{NpmError, NpmSpec};
 pub use optional::{has_optional_extension, optional_extensions};
 pub use python::python_imports;

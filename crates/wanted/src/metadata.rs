@@ -1,3 +1,6 @@
+use std::str::FromStr as _;
+
+use pep440_rs::{Version, VersionSpecifiers};
 use serde::Deserialize;
 
 #[cfg(test)]
@@ -14,12 +17,22 @@ pub struct ScriptMetadata {
     pub requires_python: Option<String>,
 }
 
+/// Whether a version of Python is one of those that a script's `requires-python` names. What cannot be read names none in particular.
+pub fn python_satisfies(version: &str, requires: &str) -> bool {
+    let specifiers = VersionSpecifiers::from_str(requires);
+    let version = Version::from_str(version);
+    specifiers.is_ok_and(|specifiers| version.is_ok_and(|version| specifiers.contains(&version)))
+}
+
 /// Why a script's block cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetadataError {
     /// PEP 723 allows one.
     #[error("the script has more than one `# /// script` block: keep one")]
     SeveralBlocks,
+    /// `requires-python` is not made of versions.
+    #[error("`requires-python` is `{0}`, which is no list of versions: write it like `>=3.11`")]
+    RequiresPython(String),
     /// The block is not TOML, or a field has another type.
     #[error("the script's `# /// script` block is not the TOML of PEP 723: {}", .0.message())]
     Toml(#[from] toml::de::Error),
@@ -37,7 +50,12 @@ pub fn script_metadata(code: &str) -> Result<Option<ScriptMetadata>, MetadataErr
         }
         metadata = Some(content);
     }
-    Ok(metadata.map(|content| toml::from_str(&content)).transpose()?)
+    let metadata: Option<ScriptMetadata> = metadata.map(|content| toml::from_str(&content)).transpose()?;
+    let requires = metadata.as_ref().and_then(|metadata| metadata.requires_python.as_deref());
+    match requires.filter(|requires| VersionSpecifiers::from_str(requires).is_err()) {
+        Some(requires) => Err(MetadataError::RequiresPython(requires.chars().take(80).collect())),
+        None => Ok(metadata),
+    }
 }
 
 /// A line that a block can hold. Its first and last line are such lines too, so a block never spans two comments.

@@ -114,6 +114,14 @@ fn runtime_lines(settings: &Settings) -> String {
     };
     let mut text =
         ["\nWebAssembly runtimes:\n".to_owned()].into_iter().chain(listed.iter().map(line)).collect::<String>();
+    let setup = provision::setup(settings);
+    text.extend(setup::TOOLS.iter().map(|tool| {
+        let state = match setup.find_tool(tool) {
+            Some(found) => format!("ready, version {}", found.version),
+            None => "got when a program first needs packages".to_owned(),
+        };
+        format!("  {:<12} {state}\n", tool.name)
+    }));
     if listed.iter().any(|listed| listed.state.is_err()) {
         text.push_str("  `belljar setup` sets up the rest\n");
     }

@@ -71,3 +71,19 @@ proptest! {
         drop(script_metadata(&code));
     }
 }
+
+#[test]
+fn versions_of_python() {
+    for (version, requires, expected) in [
+        ("3.13.15", ">=3.11", true),
+        ("3.11.2", ">=3.11,<3.12", true),
+        ("3.11.2", ">=3.12", false),
+        ("3.11.2", "==3.11.*", true),
+        ("3.11.2", "nonsense", false),
+        ("", ">=3", false),
+    ] {
+        assert_eq!(python_satisfies(version, requires), expected, "{version} {requires}");
+    }
+    let error = script_metadata("# /// script\n# requires-python = \"soon\"\n# ///\n").expect_err("refused");
+    assert!(error.to_string().contains("`soon`"), "{error}");
+}
