@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use testkit::runtimes::CACHE;
 pub(crate) const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
 
 /// Much longer than anything takes, on a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A server and its standard streams.
 pub(crate) struct Client {
@@ -34,6 +34,11 @@ impl Client {
         if let Some(cache) = testkit::runtimes::provisioned(BELLJAR) {
             command.env(CACHE, cache);
         }
+        Self::of(command)
+    }
+
+    /// A server that was put together elsewhere.
+    pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("belljar starts");
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
@@ -44,11 +49,15 @@ impl Client {
 
     /// A server that knows an older client.
     pub(crate) fn initialized() -> Self {
-        let mut client = Self::start(&[]);
-        let answer = client.request("initialize", &initialize("2025-11-25"));
+        Self::start(&[]).greeted()
+    }
+
+    /// The same server, after it was told of an older client.
+    pub(crate) fn greeted(mut self) -> Self {
+        let answer = self.request("initialize", &initialize("2025-11-25"));
         assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
-        client.notify("notifications/initialized", &json!({}));
-        client
+        self.notify("notifications/initialized", &json!({}));
+        self
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -70,6 +70,7 @@ def wait(path):
         with open(name, "wb") as file:
             file.write(take(size))
     sys.argv[1:] = job["args"]
+    sys.orig_argv += job["args"]
     if not os.path.isdir(packages):
         # Only this was started with it.
         del os.environ["PYTHONPATH"]

@@ -1,0 +1,99 @@
+//! Pythons that wait for their program: but for the time that it takes, a program cannot tell.
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+
+/// Everything of a result that a program decides.
+fn told(result: &Value) -> Value {
+    let mut told = result["structuredContent"].clone();
+    let told_of = told.as_object_mut().unwrap_or_else(|| panic!("no result in {result:#}"));
+    for name in ["usage", "packages", "isolation", "run"] {
+        told_of.remove(name);
+    }
+    // Each run's files have addresses of their own.
+    for file in told["files"].as_array_mut().into_iter().flatten() {
+        file["uri"].take();
+    }
+    told
+}
+
+/// A program that has an environment of its own is started for that. The others are, from the second on, given to one that waits.
+#[track_caller]
+fn assert_the_same(client: &mut Client, arguments: &Value) {
+    let mut arguments = arguments.clone();
+    arguments["language"] = "python".into();
+    arguments["engine"] = "native".into();
+    let mut cold = arguments.clone();
+    cold["env"] = json!({"ONLY_HERE": "1"});
+    let expected = told(&client.run(&cold));
+    for time in 1..=3 {
+        assert_eq!(told(&client.run(&arguments)), expected, "time {time} of {arguments:#}");
+    }
+}
+
+#[test]
+fn a_program_finds_what_it_always_finds() {
+    let mut client = Client::initialized();
+    for arguments in [
+        json!({"code": "import sys\nprint(sys.argv, sys.path, sys.flags, sys.orig_argv, __name__, __file__, sorted(globals()))", "args": ["a", "b c"]}),
+        json!({"code": "import __main__, sys\nprint(sys.modules['__main__'] is __main__, __main__.__spec__, sorted(vars(__main__)))"}),
+        json!({"code": "import sys\nprint(repr(sys.stdin.read()))", "stdin": "hé\nllo"}),
+        json!({"code": "import sys\nprint(repr(sys.stdin.read()))"}),
+        json!({"code": "import sys\nprint(len(sys.stdin.buffer.read()))", "stdin": "x".repeat(500_000)}),
+        json!({"code": "print(1)", "stdin": "x".repeat(500_000)}),
+        json!({"code": "import os\nprint(sorted(os.listdir('/proc/self/fd')), os.getpid(), os.getppid(), os.getcwd(), oct(os.umask(0)))"}),
+        json!({
+            "code": "import os\nfor folder, _, names in sorted(os.walk('.')):\n    for name in sorted(names):\n        found = os.stat(os.path.join(folder, name))\n        print(folder, name, oct(found.st_mode), found.st_uid, found.st_size)",
+            "files": [{"path": "a/b/ü.txt", "text": "hi"}, {"path": "bytes", "base64": "AP/+"}],
+        }),
+        json!({"code": "open('made', 'w').write('x')\nopen('given', 'a').write('y')", "files": [{"path": "given", "text": "x"}]}),
+        json!({"code": "import multiprocessing as m\ndef f(x): return x * x\nif __name__ == '__main__':\n    m.set_start_method('spawn')\n    with m.Pool(2) as pool: print(pool.map(f, [1, 2, 3]))"}),
+        json!({"code": "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'import sys; print(sys.path, sys.argv)'], capture_output=True, text=True))"}),
+        json!({"code": "import threading\nthread = threading.Thread(target=print, args=('t',))\nthread.start()\nthread.join()\nprint(threading.active_count())"}),
+    ] {
+        assert_the_same(&mut client, &arguments);
+    }
+}
+
+#[test]
+fn it_ends_as_it_always_ends() {
+    let mut client = Client::initialized();
+    for code in [
+        "def f(): 1 / 0\nf()",
+        "import sys\nsys.exit('bye')",
+        "raise SystemExit(7)",
+        "print(1\n",
+        "import os\nos.abort()",
+        "import atexit\natexit.register(print, 'end')",
+        "import inspect\ndef f(): pass\nprint(inspect.getsource(f), inspect.stack()[1:])",
+        "x = []\nwhile True: x.append(bytearray(1 << 20))",
+    ] {
+        assert_the_same(&mut client, &json!({ "code": code }));
+    }
+    assert_the_same(&mut client, &json!({"code": "print('so far', flush=True)\nwhile True: pass", "timeout_ms": 500}));
+}
+
+/// A program's own modules come before those that somebody imported for it.
+#[test]
+fn its_own_modules_are_its_own() {
+    let mut client = Client::initialized();
+    for (module, more) in [("json", ""), ("random", "import pandas\n"), ("dateutil", "import pandas\n")] {
+        let files = json!([{"path": format!("{module}.py"), "text": "x = 5"}]);
+        // First, so that what it would find is there.
+        let code = format!("import {module}\nprint({module}.__file__)\n{more}");
+        client.run(&json!({"language": "python", "engine": "native", "code": format!("{more}print(1)")}));
+        assert_the_same(&mut client, &json!({"code": code, "files": files}));
+    }
+}
+
+#[test]
+fn chance_is_new_each_time() {
+    let code = "import random\nimport numpy as np\nimport pandas\nprint(random.random(), np.random.rand(), hash('a'))";
+    let mut client = Client::initialized();
+    let mut seen = std::collections::HashSet::new();
+    for _ in 0..5 {
+        let result = client.run(&json!({"language": "python", "engine": "native", "code": code}));
+        assert!(seen.insert(crate::printed(&result).to_owned()), "twice: {result:#}");
+    }
+}

@@ -1,0 +1,123 @@
+//! Which packages work, and where: each with a small use of it, and nobody names it.
+
+use serde_json::json;
+
+use crate::client::Client;
+use crate::printed;
+
+/// A program, what it prints, and the engine that `auto` chooses.
+type Row = (&'static str, &'static str, &'static str);
+
+const PYTHON_IN_WASM: [Row; 8] = [
+    ("from sympy import integrate, symbols\nx = symbols('x')\nprint(integrate(x**2, x))", "x**3/3\n", "wasm"),
+    ("import networkx as nx\nprint(nx.shortest_path(nx.cycle_graph(6), 0, 2))", "[0, 1, 2]\n", "wasm"),
+    ("import jinja2\nprint(jinja2.Template('hi {{ n }}').render(n=3))", "hi 3\n", "wasm"),
+    ("import attr\n@attr.s\nclass A:\n    x = attr.ib()\nprint(A(3))", "A(x=3)\n", "wasm"),
+    (
+        "import requests\nprint(requests.Request('GET', 'http://a/b', params={'q': 1}).prepare().url)",
+        "http://a/b?q=1\n",
+        "wasm",
+    ),
+    ("from bs4 import BeautifulSoup\nprint(BeautifulSoup('<p>hi</p>', 'html.parser').p.text)", "hi\n", "wasm"),
+    ("import yaml\nprint(yaml.safe_load('a: [1, 2]'))", "{'a': [1, 2]}\n", "wasm"),
+    (
+        "import networkx as nx, numpy as np\nprint(nx.to_numpy_array(nx.path_graph(3)).sum() == np.float64(4))",
+        "True\n",
+        "wasm",
+    ),
+];
+
+const PYTHON_IN_NATIVE: [Row; 8] = [
+    ("import pandas as pd\nprint(pd.Series([1, 2]).sum())", "3\n", "native"),
+    ("from scipy import optimize\nprint(round(optimize.brentq(lambda x: x * x - 2, 0, 2), 6))", "1.414214\n", "native"),
+    (
+        "from sklearn.linear_model import LinearRegression\nprint(LinearRegression().fit([[1], [2]], [2, 4]).coef_.round(3))",
+        "[2.]\n",
+        "native",
+    ),
+    (
+        "import matplotlib.pyplot as plt, os\nplt.plot([1, 2])\nplt.savefig('a.png')\nprint(os.path.getsize('a.png') > 1000)",
+        "True\n",
+        "native",
+    ),
+    ("from PIL import Image\nprint(Image.new('RGB', (4, 5)).resize((2, 3)).size)", "(2, 3)\n", "native"),
+    ("from lxml import etree\nprint(etree.fromstring('<a><b/></a>')[0].tag)", "b\n", "native"),
+    ("from pydantic import BaseModel\nclass A(BaseModel):\n    x: int\nprint(A(x='3'))", "x=3\n", "native"),
+    ("import polars as pl\nprint(pl.DataFrame({'a': [1, 2]})['a'].sum())", "3\n", "native"),
+];
+
+const JAVASCRIPT: [Row; 8] = [
+    ("import _ from 'lodash'; console.log(_.chunk([1, 2, 3, 4], 2).length)", "2\n", "wasm"),
+    ("import { z } from 'npm:zod'; console.log(z.string().parse('hi'))", "hi\n", "wasm"),
+    ("import { z } from 'npm:zod@3.22.4'; console.log(z.number().parse(3))", "3\n", "wasm"),
+    (
+        "import { addDays, format } from 'date-fns'; console.log(format(addDays(new Date(2020, 0, 1), 2), 'yyyy-MM-dd'))",
+        "2020-01-03\n",
+        "wasm",
+    ),
+    ("import { v4, validate } from 'uuid'; console.log(validate(v4()))", "true\n", "wasm"),
+    ("import { nanoid } from 'nanoid'; console.log(nanoid().length)", "21\n", "wasm"),
+    ("import slugify from '@sindresorhus/slugify'; console.log(slugify('Hello World'))", "hello-world\n", "wasm"),
+    ("const _ = require('lodash'); console.log(_.sum([1, 2]))", "3\n", "wasm"),
+];
+
+#[track_caller]
+fn check(language: &str, engine: &str, rows: &[Row]) {
+    let mut client = Client::initialized();
+    for (code, expected, chosen) in rows {
+        let result = client.run(&json!({"language": language, "engine": engine, "code": code}));
+        assert_eq!(printed(&result), *expected, "{code}: {result:#}");
+        let took = &result["structuredContent"]["engine"];
+        // What is still computing after a second is started natively too, and the first to end wins.
+        let is_raced = *chosen == "wasm" && result["structuredContent"]["usage"]["wall_ms"].as_f64() > Some(900.0);
+        assert!(took == chosen || is_raced, "{code} ran in {took}: {result:#}");
+    }
+}
+
+#[test]
+fn python_in_wasm() {
+    check("python", "auto", &PYTHON_IN_WASM);
+    check("python", "wasm", &PYTHON_IN_WASM);
+}
+
+#[test]
+fn python_in_native() {
+    check("python", "auto", &PYTHON_IN_NATIVE);
+}
+
+#[test]
+fn javascript() {
+    check("javascript", "auto", &JAVASCRIPT);
+}
+
+#[test]
+fn typescript() {
+    check("typescript", "auto", &JAVASCRIPT);
+}
+
+/// All ways to ask, and that the result tells.
+#[test]
+fn versions_are_those_that_were_asked_for() {
+    let code = "import six\nprint(six.__version__)";
+    let inline = format!("# /// script\n# dependencies = ['six==1.15.0']\n# ///\n{code}");
+    let mut client = Client::initialized();
+    for engine in ["wasm", "native"] {
+        for (arguments, expected) in [
+            (json!({"packages": ["six==1.15.0"], "code": code}), "1.15.0"),
+            (json!({"packages": [" Six >= 1.16 , < 1.17 "], "code": code}), "1.16.0"),
+            (json!({"code": inline}), "1.15.0"),
+        ] {
+            let mut arguments = arguments;
+            arguments["language"] = "python".into();
+            arguments["engine"] = engine.into();
+            let result = client.run(&arguments);
+            assert_eq!(printed(&result), format!("{expected}\n"), "{result:#}");
+            let installed = &result["structuredContent"]["packages"]["installed"];
+            assert_eq!(*installed, json!([{"name": "six", "version": expected}]), "{result:#}");
+        }
+    }
+    // What WebAssembly has built in, in a version that it has not.
+    let code = "import numpy\nprint(numpy.__version__)";
+    let result = client.run(&json!({"language": "python", "packages": ["numpy==2.3.1"], "code": code}));
+    assert_eq!((printed(&result), &result["structuredContent"]["engine"]), ("2.3.1\n", &"native".into()));
+}
