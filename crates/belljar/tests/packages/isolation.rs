@@ -1,6 +1,7 @@
 //! What a package, and a program with packages, can do to the host, to the layer, and to others.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -194,7 +195,6 @@ fn a_wheel_keeps_to_itself(setup: Setup) {
 fn what_is_kept_is_its_owners() {
     let Some((stage, site)) = open(Setup::Unprivileged, &json!({"good": {"good.py": "x = 1\n"}})) else { return };
     run(&stage, &site, "good", "import good").assert_ended(Ending::completed(0));
-    use std::os::unix::fs::MetadataExt as _;
     let kept = fs::symlink_metadata(site.packages()).expect("it is there");
     assert_eq!((kept.mode() & 0o777, kept.uid()), (0o700, stage.uid()));
 }
