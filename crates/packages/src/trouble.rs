@@ -17,7 +17,7 @@ pub(crate) enum Trouble {
     #[error("{0}")]
     Client(String),
     #[error("the package folder cannot be used: {0}")]
-    Files(#[from] io::Error),
+    Files(io::Error),
     #[error(transparent)]
     Engine(NativeError),
     #[error(transparent)]
@@ -44,6 +44,13 @@ impl Trouble {
                 format!("the client ended early ({}): {}", status.name(), words::reason(&end.stderr))
             }
         })
+    }
+}
+
+/// Said with its reason, which is not said again as its source.
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Files(error)
     }
 }
 

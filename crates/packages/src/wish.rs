@@ -1,8 +1,7 @@
 //! What a program wants, from its caller's words and its own.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use sandbox::{Imported, LayerKind, Plan, Principal, Refusal, Wanted};
 use wanted::{NpmSpec, Requirement};
@@ -168,18 +167,34 @@ impl<'a> Wishes<'a> {
     }
 }
 
-/// Modules that the program or its files import and that are not among its files.
+/// Modules that the program imports, by itself or through its files, and that are not among these.
 fn imports(plan: &Plan, code: &str) -> Vec<String> {
-    let is_ours = |module: &str| {
-        let first = module.split('.').next().unwrap_or(module);
-        plan.files().iter().any(|file| {
-            let path = file.path.as_str();
-            path.split('/').next() == Some(first) || path.strip_suffix(".py").is_some_and(|stem| stem == first)
-        })
-    };
-    let files =
-        plan.files().iter().filter(|file| Path::new(file.path.as_str()).extension().is_some_and(|it| it == "py"));
-    let texts = files.map(|file| String::from_utf8_lossy(&file.contents));
-    let found = texts.flat_map(|text| wanted::python_imports(&text));
-    wanted::python_imports(code).into_iter().chain(found).filter(|module| !is_ours(module)).collect()
+    let mut unread: HashMap<&str, &[u8]> =
+        plan.files().iter().map(|file| (file.path.as_str(), file.contents.as_slice())).collect();
+    let tops: HashSet<&str> = unread
+        .keys()
+        .map(|path| path.split('/').next().unwrap_or(path))
+        .map(|top| top.trim_end_matches(".py"))
+        .collect();
+    let mut found = Vec::new();
+    let mut pending = wanted::python_imports(code);
+    while let Some(module) = pending.pop() {
+        let top = module.split('.').next().unwrap_or(&module);
+        if !tops.contains(top) {
+            found.push(module);
+            continue;
+        }
+        // Each part of `a.b.c` is a file, or a package's.
+        let path = module.replace('.', "/");
+        let parts = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+        for part in parts.filter_map(|end| path.get(..end)) {
+            for file in [format!("{part}.py"), format!("{part}/__init__.py")] {
+                // Once each, or two that import each other would never end.
+                if let Some(text) = unread.remove(file.as_str()) {
+                    pending.extend(wanted::python_imports(&String::from_utf8_lossy(text)));
+                }
+            }
+        }
+    }
+    found
 }

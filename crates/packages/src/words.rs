@@ -57,7 +57,7 @@ pub(crate) fn not_found(stderr: &str) -> Vec<String> {
     }
     // There is one, and nothing of it can be used here.
     for place in words.windows(4) {
-        if let [name, "has", "no", "usable"] = place {
+        if let [name, "has" | "have", "no", "usable"] = place {
             names.push(name.split(['=', '<', '>', '!']).next().unwrap_or_default().to_owned());
         }
     }

@@ -31,7 +31,7 @@ impl Runtime {
         let native = match native {
             Some((engine, Ok(()))) => engine,
             refused => {
-                let ready = self.furnish(&errand, EngineId::Wasm, live).await.map_err(final_word)?;
+                let ready = self.furnish_only(&errand, EngineId::Wasm, live).await?;
                 let _turn = self.turns.take(errand.plan.principal()).await;
                 let outcome = run_on(wasm, ready, live).await?;
                 return Ok(explain(outcome, refused.and_then(|(_, served)| served.err()).as_ref()));
@@ -48,7 +48,7 @@ impl Runtime {
         let ready = match ready {
             Ok(ready) => ready,
             Err(reason) => {
-                let ready = self.furnish(&errand, EngineId::Native, live).await.map_err(final_word)?;
+                let ready = self.furnish_only(&errand, EngineId::Native, live).await?;
                 let _turn = self.turns.take(errand.plan.principal()).await;
                 return Ok(promote(run_on(native.as_ref(), ready, live).await?, reason));
             }
@@ -95,7 +95,7 @@ impl Runtime {
         errand: Errand,
         live: &mut dyn LiveOutput,
     ) -> Result<Outcome, RunError> {
-        let ready = self.furnish(&errand, EngineId::Native, live).await.map_err(final_word)?;
+        let ready = self.furnish_only(&errand, EngineId::Native, live).await?;
         Ok(run_on(native, ready, live).await?)
     }
 }

@@ -1,5 +1,7 @@
 //! A run and the packages that it wants.
 
+use std::time::Duration;
+
 use sandbox::{EngineId, Language, LayerKind, LiveOutput, Plan, Principal, ProvideError, Provided, Refusal, Wanted};
 
 use crate::{RunError, Runtime};
@@ -84,6 +86,34 @@ impl Runtime {
             }
         }
         Err(last.map_or_else(|| none().into(), final_word))
+    }
+}
+
+impl Runtime {
+    /// The same where no other engine can be tried. What only the program's imports ask for is no reason not to run it: it says itself
+    /// what it misses.
+    pub(crate) async fn furnish_only(
+        &self,
+        errand: &Errand,
+        engine: EngineId,
+        live: &mut dyn LiveOutput,
+    ) -> Result<Ready, RunError> {
+        match (self.furnish(errand, engine, live).await, &errand.wanted) {
+            (Ok(ready), _) => Ok(ready),
+            (Err(ProvideError::Unsuited(reason)), Some(wanted))
+                if wanted.named.is_empty() && wanted.requires_python.is_none() =>
+            {
+                let packages = Provided {
+                    layer: None,
+                    took: Duration::ZERO,
+                    cached: true,
+                    unknown: Vec::new(),
+                    problem: Some(reason),
+                };
+                Ok(Ready { plan: errand.plan.clone(), packages: Some(packages) })
+            }
+            (Err(error), _) => Err(final_word(error)),
+        }
     }
 }
 

@@ -71,7 +71,7 @@ impl Runtime {
         if errand.plan.engine() == EngineChoice::Auto && engine.id() == EngineId::Wasm {
             return self.run_auto(&**engine, errand, live).await;
         }
-        let ready = self.furnish(&errand, engine.id(), live).await.map_err(errand::final_word)?;
+        let ready = self.furnish_only(&errand, engine.id(), live).await?;
         let _turn = self.turns.take(ready.plan.principal()).await;
         let outcome = run_on(&**engine, ready, live).await?;
         Ok(auto::explain(outcome, None))

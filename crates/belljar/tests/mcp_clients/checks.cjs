@@ -61,7 +61,7 @@ async function main(name, belljar, url, token) {
 
 async function programsRun(client, run) {
   const { tools } = await client.listTools();
-  assert.deepEqual(tools.map(tool => tool.name), ['run_code', 'list_runtimes']);
+  assert.deepEqual(tools.map(tool => tool.name), ['run_code', 'install_packages', 'list_packages', 'list_runtimes', 'configure_environment', 'get_environment']);
   for (const [language, code] of [['python', 'print(6 * 7)'], ['javascript', 'console.log(6 * 7)'], ['bash', 'echo $((6 * 7))']]) {
     const { isError, structuredContent } = await run({ language, code });
     const { status, exit_code, stdout } = structuredContent;

@@ -90,7 +90,8 @@ async def main(name, belljar, url, token):
 
 
 async def programs_run(client):
-    assert [tool.name for tool in await client.tools()] == ["run_code", "list_runtimes"]
+    names = ["run_code", "install_packages", "list_packages", "list_runtimes", "configure_environment", "get_environment"]
+    assert [tool.name for tool in await client.tools()] == names
     for language, code in [("python", "print(6 * 7)"), ("javascript", "console.log(6 * 7)"), ("bash", "echo $((6 * 7))")]:
         result = await client.call("run_code", {"language": language, "code": code})
         content = result.structured_content

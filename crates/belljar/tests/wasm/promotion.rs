@@ -155,13 +155,13 @@ fn with_engine_wasm_the_error_stands_and_says_what_to_do() {
 fn a_missing_package_is_looked_for_on_the_host() {
     if serves_both() {
         for (language, code, reason) in [
-            ("python", "import pandas", "`pandas` is not in the WebAssembly Python"),
-            ("python", "import no_such_package", "`no_such_package` is not in the WebAssembly Python"),
+            // Names that no registry has.
+            ("python", "import belljar_has_none", "`belljar_has_none` is not in the WebAssembly Python"),
             ("ruby", "require 'nokogiri'", "`nokogiri` is not in the WebAssembly Ruby"),
-            ("javascript", "require('lodash')", "`lodash` is not in the WebAssembly JavaScript"),
+            ("javascript", "require('belljar-has-none')", "`belljar-has-none` is not in the WebAssembly JavaScript"),
             ("lua", "require 'no_such_module'", "`no_such_module` is not in the WebAssembly Lua"),
             ("sql", ".load nowhere\n", "WebAssembly cannot load extensions"),
-            ("javascript", "import 'no-such-package'", "`no-such-package` is not in the WebAssembly JavaScript"),
+            ("javascript", "import 'belljar-has-none'", "`belljar-has-none` is not in the WebAssembly JavaScript"),
         ] {
             assert_promoted(&Run::auto(language, code).ran(), reason);
         }
