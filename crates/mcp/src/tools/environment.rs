@@ -51,8 +51,8 @@ struct Answer {
 }
 
 pub(super) fn describe_configure() -> Description {
-    let text = "Choose the Python environment that run_code uses natively: a venv, uv or conda environment of this machine, where its \
-                operator allows it. It is read-only to programs, and from then on Python runs there.";
+    let text = "Choose the Python that run_code uses natively: a venv, uv or conda environment of this machine, where its operator \
+                allows it. Programs cannot change it.";
     Description {
         name: CONFIGURE_ENVIRONMENT,
         title: "Choose a Python environment",
