@@ -49,6 +49,7 @@ const CONFIGURATION: &[&str] = &[
     "/etc/ssl/openssl.cnf",
     "/etc/localtime",
     "/etc/mime.types",
+    "/etc/fonts",
 ];
 
 impl View {

@@ -223,6 +223,10 @@ impl Setup {
         manifest: &Manifest,
         stage: &mut Stage<'_, '_>,
     ) -> Result<(), SetupError> {
+        // A changed recipe may make the same snapshot; its module is in use, and is as good.
+        if self.is_compiled(layout, runtime, manifest) {
+            return Ok(());
+        }
         stage.says("compile for this machine");
         let snapshot = manifest.snapshot.sha256;
         let temporary = Temporary::make(layout)?;

@@ -192,7 +192,8 @@ fn a_kill_at_any_moment_leaves_the_old_state_or_the_new() {
         child.kill().expect("SIGKILL");
         child.wait().expect("wait");
 
-        assert!(before.installed(named("python")).is_ok(), "what was there is still there");
+        let still = before.installed(named("python"));
+        assert!(still.is_ok(), "round {round}: what was there is still there: {still:?}");
         match world.installed("python") {
             Ok(_) => world.assert_usable("python"),
             Err(NotUsable::Outdated(_)) => interrupted += 1,

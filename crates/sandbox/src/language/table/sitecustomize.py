@@ -26,20 +26,20 @@ def wait(path):
         modules = json.load(file)
     # Other Pythons that the program starts do not wait.
     os.remove(path)
-    # What an import prints would come before the program, or not at all: then nothing is gained by waiting.
-    kept = [os.dup(1), os.dup(2)]
-    noise = os.open(os.path.join(here, "noise"), os.O_RDWR | os.O_CREAT | os.O_APPEND)
-    os.dup2(noise, 1)
-    os.dup2(noise, 2)
+    # What an import prints is the program's to print, which is not here yet.
+    kept, noise = [os.dup(1), os.dup(2)], []
+    for number in (1, 2):
+        noise.append(os.open(os.path.join(here, "noise"), os.O_RDWR | os.O_CREAT | os.O_EXCL))
+        os.remove(os.path.join(here, "noise"))
+        os.dup2(noise[-1], number)
     for module in modules:
         __import__(module)
     sys.stdout.flush()
     sys.stderr.flush()
-    if os.fstat(noise).st_size:
-        os._exit(1)
-    os.close(noise)
-    os.remove(os.path.join(here, "noise"))
-    for number, descriptor in enumerate(kept, 1):
+    said = []
+    for number, (descriptor, file) in enumerate(zip(kept, noise), 1):
+        said.append(os.pread(file, 1 << 16, 0))
+        os.close(file)
         os.dup2(descriptor, number)
         os.close(descriptor)
     # What is here now stays: nothing looks through it again, not even at the end.
@@ -69,6 +69,8 @@ def wait(path):
             os.makedirs(folder, exist_ok=True)
         with open(name, "wb") as file:
             file.write(take(size))
+    for number, text in enumerate(said, 1):
+        os.write(number, text)
     sys.argv[1:] = job["args"]
     sys.orig_argv += job["args"]
     if not os.path.isdir(packages):
