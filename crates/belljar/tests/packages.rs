@@ -20,6 +20,8 @@ mod parked;
 mod site;
 #[path = "packages/table.rs"]
 mod table;
+#[path = "packages/trouble.rs"]
+mod trouble;
 
 use serde_json::Value;
 

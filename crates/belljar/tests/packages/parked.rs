@@ -97,3 +97,19 @@ fn chance_is_new_each_time() {
         assert!(seen.insert(crate::printed(&result).to_owned()), "twice: {result:#}");
     }
 }
+
+/// What was done ahead is not the program's, neither to use up nor to be charged for.
+#[test]
+fn limits_count_from_when_the_program_comes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let configuration = folder.path().join("belljar.toml");
+    std::fs::write(&configuration, "[defaults]\ncpu = '1s'\n").expect("written");
+    let mut client = Client::start(&["--config", &configuration.display().to_string()]).greeted();
+    for _ in 0..3 {
+        let result = client.run(&json!({"language": "python", "engine": "native", "code": "while True: pass"}));
+        let content = &result["structuredContent"];
+        assert_eq!((&content["status"], &content["limit"]), (&json!("limit_exceeded"), &json!("cpu")), "{result:#}");
+        let used = content["usage"]["cpu_ms"].as_f64().expect("a figure");
+        assert!((800.0..2000.0).contains(&used), "{result:#}");
+    }
+}
