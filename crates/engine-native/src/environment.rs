@@ -105,7 +105,7 @@ impl Shared {
             return Err(Refusal::new("path", message, hint));
         }
         let real = fs::canonicalize(&found.python).map_err(|_| nothing_at(&found.root))?;
-        let mut homes = vec![found.root.clone()];
+        let mut more = Vec::new();
         if !self.view.covers(&real) && !real.starts_with(&found.root) {
             let base = real.parent().and_then(Path::parent).unwrap_or(&real).to_owned();
             let is_known = tools::is_toolchain_home(&base, &self.search) || is_below(&base, allowed);
@@ -114,12 +114,12 @@ impl Shared {
                 let hint = "the operator has to allow that folder too, in `environments.allow`";
                 return Err(Refusal::new("path", message, hint));
             }
-            homes.push(base);
+            more.push(base);
         }
         let language = Language::find(PYTHON);
         let toolchain = language.and_then(|language| language.toolchains.first());
         let toolchain = toolchain.ok_or_else(|| nothing_at(&found.root))?;
-        let tool = FoundTool { toolchain, program: found.python, home: Some(found.root.clone()), more: homes };
+        let tool = FoundTool { toolchain, program: found.python, home: Some(found.root.clone()), more };
         Ok(Environment {
             kind: found.kind,
             root: found.root,

@@ -295,7 +295,8 @@ impl Shared {
         if let Some(tool) = tools.get(language.id) {
             return Ok(Arc::clone(tool));
         }
-        let may_have_come = self.search.own.iter().any(|home| home.is_dir());
+        // Asked before every run whose language is not here: no search for what cannot have come.
+        let may_have_come = tools::has_own(language, &self.search);
         let found = may_have_come.then(|| tools::find(language, &self.search, &self.view, |_| true)).flatten();
         let found = found.ok_or(NativeError::ToolGone(language.id))?;
         let tool = Arc::new(Tool { found, version: OnceCell::new() });

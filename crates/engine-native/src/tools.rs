@@ -98,6 +98,12 @@ fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
+/// Whether a tool that belljar got itself is one of the language's.
+pub(crate) fn has_own(language: &Language, search: &ToolSearch) -> bool {
+    let programs = language.toolchains.iter().map(|toolchain| toolchain.program);
+    programs.into_iter().any(|program| search.own.iter().any(|home| is_program(&home.join("bin").join(program))))
+}
+
 /// Whether a folder is the home of a toolchain, by where it is.
 pub(crate) fn is_toolchain_home(folder: &Path, search: &ToolSearch) -> bool {
     let real = |home: PathBuf| fs::canonicalize(home).ok();

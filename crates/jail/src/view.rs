@@ -83,11 +83,6 @@ impl View {
         self.mounts.push(Mount { source: source.to_owned(), target: target.to_owned(), access });
     }
 
-    /// A symbolic link in the root.
-    pub fn link(&mut self, at: &Path, to: &Path) {
-        self.links.push(Link { at: at.to_owned(), to: to.to_owned() });
-    }
-
     /// Whether a guest can read this path.
     pub fn covers(&self, path: &Path) -> bool {
         self.paths.iter().any(|present| path.starts_with(present))

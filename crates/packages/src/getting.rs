@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use egress::{Gate, Log};
 use engine_native::ClientEnd;
 use sandbox::{EngineError, LayerKind, LiveOutput, PackageVersion, Principal};
+use setup::Digest;
 
 use crate::answers::{Answer, Verdict};
 use crate::clients::Errand;
-use crate::manager::{Asked, NUMPY, PackageManager, hash};
+use crate::manager::{Asked, NUMPY, PackageManager};
 use crate::node::{self, Deno};
 use crate::python::{self, Lock, Locked, Target, Uv};
 use crate::store::{self, Kind, LayerFile, Looked, PACK, Stage, Store};
@@ -194,7 +195,7 @@ impl Getting<'_> {
             fs::rename(work.join(Kind::Node.folder()), &modules)?;
             fs::remove_dir_all(work)?;
             let mut made = Made::look_over(stage, modules.clone()).await?;
-            if made.looked.compiled.is_none() && made.looked.bytes <= MOST_PACKED {
+            if !made.looked.has_machine_code && made.looked.bytes <= MOST_PACKED {
                 let pack = blocking(move || Ok(engine_wasm::pack_modules(&modules))).await?;
                 made.pack = Some(pack.map_err(|error| Trouble::Wasm(EngineError::new(error)))?);
             }
@@ -283,5 +284,5 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
 
 /// A layer's name: a hash of what is in it, and what that is for.
 fn id(target: &str, lock: &str) -> String {
-    hash([target, lock]).chars().take(32).collect()
+    Digest::of_parts([target, lock].map(str::as_bytes)).name()
 }

@@ -13,8 +13,7 @@ use sandbox::{
     BoxFuture, EngineId, Imported, Layer, LayerKind, LiveOutput, PackageVersion, Packages, Plan, Principal,
     ProvideError, Provided, Refusal, Wanted,
 };
-use setup::Setup;
-use sha2::{Digest as _, Sha256};
+use setup::{Digest, Setup};
 use tokio::sync::Semaphore;
 
 use crate::answers::{Answers, Verdict};
@@ -23,7 +22,6 @@ use crate::getting::Getting;
 use crate::lock_file::LockFile;
 use crate::policy::PackagePolicy;
 use crate::python::{self, Target};
-use crate::registries;
 use crate::store::Store;
 use crate::trouble::Trouble;
 use crate::wish;
@@ -99,11 +97,6 @@ impl PackageManager {
             flights: Mutex::default(),
             turns: Semaphore::new(AT_ONE_TIME),
         }
-    }
-
-    /// What callers may expect.
-    pub fn policy(&self) -> &PackagePolicy {
-        &self.policy
     }
 
     fn store(&self) -> io::Result<&Store> {
@@ -198,7 +191,8 @@ impl PackageManager {
         let target = target.map(Target::key).unwrap_or_default();
         let rules = format!("{:?} {:?}", self.policy.minimum_age, self.policy.offline);
         let registries = self.fingerprint(wanted.kind);
-        let key = hash([&*target, &rules, registries, &named.join("\n"), &imported.join("\n")]);
+        let parts = [&*target, &rules, registries, &named.join("\n"), &imported.join("\n")];
+        let key = Digest::of_parts(parts.map(str::as_bytes)).to_string();
         Asked { requirements: named.into_iter().chain(imported.iter().cloned()).collect(), imported, key }
     }
 
@@ -286,17 +280,6 @@ impl Packages for PackageManager {
             }
         })
     }
-}
-
-/// A name for all of that.
-pub(crate) fn hash<S: AsRef<str>>(parts: impl IntoIterator<Item = S>) -> String {
-    let mut hash = Sha256::new();
-    for part in parts {
-        let part = part.as_ref();
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    registries::hex(&hash.finalize())
 }
 
 fn of(packages: &[PackageVersion]) -> String {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sandbox::{Bytes, PackageVersion, Refusal};
+use wanted::normalise;
 
 /// What the operator allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,8 +53,9 @@ impl PackagePolicy {
     /// Whether a package of this name may be installed. What another one needs is held to `deny` alone: who allows a package allows what
     /// it is made of.
     pub(crate) fn check(&self, name: &str, wanted: Wanted) -> Result<(), Refusal> {
-        let name = normal(name);
-        let is_in = |list: &[String]| list.iter().any(|listed| normal(listed) == name);
+        // npm keeps `.`, `_` and `-` apart, which no list relies on.
+        let name = normalise(name);
+        let is_in = |list: &[String]| list.iter().any(|listed| normalise(listed) == name);
         if is_in(&self.deny) {
             let message = match wanted {
                 Wanted::Directly => format!("`packages` asks for `{name}`, which this server's operator has denied"),
@@ -79,19 +81,6 @@ impl PackagePolicy {
 pub(crate) enum Wanted {
     Directly,
     ByAnother,
-}
-
-/// A name as registries compare it; npm's have no capital letters, and keep `.`, `_` and `-` apart, which nobody relies on.
-fn normal(name: &str) -> String {
-    let mut normal = String::with_capacity(name.len());
-    for character in name.chars() {
-        match character {
-            '-' | '_' | '.' if normal.ends_with('-') => {}
-            '-' | '_' | '.' => normal.push('-'),
-            other => normal.extend(other.to_lowercase()),
-        }
-    }
-    normal
 }
 
 #[cfg(test)]

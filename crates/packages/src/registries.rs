@@ -3,12 +3,11 @@
 //! No host is written down here. A client knows its registry, or the operator's configuration does, and a registry says where its files
 //! are. So each client is run once with nothing but that configuration, and no word of any caller: whom it asks then is a registry.
 
-use std::fmt::Write as _;
 use std::fs;
 
 use egress::{Gate, Host, Log};
 use sandbox::LiveOutput;
-use sha2::{Digest as _, Sha256};
+use setup::Digest;
 
 use crate::clients::{self, Clients, Errand};
 use crate::policy::PackagePolicy;
@@ -36,7 +35,8 @@ pub(crate) async fn gate(
     let Asker { name, fingerprint, policy, store, clients, proxy } = asker;
     let private: Vec<Host> =
         policy.private_registries.iter().map(|host| clients::private_host(host)).collect::<Result<_, _>>()?;
-    let file = format!("{name}-{}.json", hex(&Sha256::digest(format!("{fingerprint}{private:?}"))));
+    let file =
+        format!("{name}-{}.json", Digest::of_parts([fingerprint.as_bytes(), format!("{private:?}").as_bytes()]).name());
     let known = fs::read(store.path("registries", &file)).ok();
     let known: Option<Vec<String>> = known.and_then(|text| serde_json::from_slice(&text).ok());
     let hosts = if let Some(hosts) = known {
@@ -58,12 +58,4 @@ pub(crate) async fn gate(
     };
     let public = hosts.iter().filter_map(|host| Host::parse(host).ok());
     Ok(Gate::to(public).and(private).behind(proxy.clone()))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing into a string does not fail.
-        write!(text, "{byte:02x}").ok();
-        text
-    })
 }

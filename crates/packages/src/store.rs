@@ -152,6 +152,8 @@ impl Store {
     /// Removes what is over `most`, and never what is in use: clients' caches first, from which nothing is lost but time, then layers, the
     /// least recently used first.
     pub(crate) fn evict(&self, most: Bytes) {
+        // What was given up while its client was still writing may not have gone at once.
+        self.sweep();
         let mut layers = self.layers();
         let mut total: u64 = layers.iter().map(|(_, _, bytes)| bytes).sum();
         let caches = size_of(&self.root.join("clients"));
@@ -260,8 +262,8 @@ fn size_of(folder: &Path) -> u64 {
 #[derive(Debug, Default)]
 pub(crate) struct Looked {
     pub(crate) bytes: u64,
-    /// The first file with machine code, by its path.
-    pub(crate) compiled: Option<String>,
+    /// Whether there is machine code in it.
+    pub(crate) has_machine_code: bool,
 }
 
 /// Makes what a client left ours: owner and modes are set, and what is neither a plain file nor a folder is removed.
@@ -283,9 +285,7 @@ pub(crate) fn take_over(folder: &Path) -> io::Result<Looked> {
                 let mode = if metadata.mode() & 0o111 == 0 { 0o644 } else { 0o755 };
                 own(&path, us, mode)?;
                 looked.bytes += metadata.len();
-                if looked.compiled.is_none() && is_machine_code(&path) {
-                    looked.compiled = Some(path.strip_prefix(folder).unwrap_or(&path).display().to_string());
-                }
+                looked.has_machine_code |= is_machine_code(&path);
             } else {
                 fs::remove_file(&path)?;
             }
@@ -301,7 +301,7 @@ fn own(path: &Path, us: u32, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode))
 }
 
-pub(crate) fn is_machine_code(path: &Path) -> bool {
+fn is_machine_code(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     name.ends_with(".so") || name.ends_with(".node") || name.contains(".so.")
 }
@@ -364,7 +364,7 @@ mod tests {
         fs::write(folder.path().join("plain.py"), "1").expect("written");
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).expect("linked");
         let looked = take_over(folder.path()).expect("looked over");
-        assert_eq!((looked.bytes, looked.compiled), (1, None));
+        assert_eq!((looked.bytes, looked.has_machine_code), (1, false));
         assert!(fs::symlink_metadata(folder.path().join("link")).is_err());
     }
 }

@@ -14,7 +14,7 @@ pub struct Digest([u8; 32]);
 
 impl Digest {
     /// Over a list of texts and files: each part is preceded by its length, so no two lists have the same bytes.
-    pub(crate) fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+    pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hash = Sha256::new();
         for part in parts {
             hash.update((part.len() as u64).to_le_bytes());
@@ -24,7 +24,7 @@ impl Digest {
     }
 
     /// The first half in hexadecimal: enough for a name.
-    pub(crate) fn name(self) -> String {
+    pub fn name(self) -> String {
         self.to_string().chars().take(32).collect()
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn is_distribution_name(name: &str) -> bool {
 }
 
 /// A name as indexes know it (PEP 503): lower case, with one `-` for each run of `-`, `_` and `.`.
-pub(crate) fn normalise(name: &str) -> Cow<'_, str> {
+pub fn normalise(name: &str) -> Cow<'_, str> {
     let is_separator = |character: char| matches!(character, '-' | '_' | '.');
     let is_normal = !name.contains(|character: char| matches!(character, '_' | '.') || character.is_ascii_uppercase());
     if is_normal && !name.contains("--") {

@@ -98,6 +98,19 @@ fn chance_is_new_each_time() {
     }
 }
 
+/// Or none of these tests would show anything. The backstop behind the CPU limit is the one thing that tells.
+#[test]
+fn the_second_one_has_waited() {
+    let code = "import resource\nprint(resource.getrlimit(resource.RLIMIT_CPU)[0])";
+    let mut client = Client::initialized();
+    let mut seconds = || -> u64 {
+        let result = client.run(&json!({"language": "python", "engine": "native", "code": code}));
+        result["structuredContent"]["stdout"].as_str().and_then(|text| text.trim().parse().ok()).expect("a number")
+    };
+    let cold = seconds();
+    assert!(seconds() > cold && seconds() > cold);
+}
+
 /// What was done ahead is not the program's, neither to use up nor to be charged for.
 #[test]
 fn limits_count_from_when_the_program_comes() {
