@@ -36,3 +36,9 @@ export function announceExit(code) {
   }
   return Number(process.exitCode ?? 0);
 }
+
+/** A cell of a session has ended, and not the program. */
+export function goOn() {
+  exiting = false;
+  process.exitCode = undefined;
+}

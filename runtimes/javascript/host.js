@@ -20,6 +20,9 @@ export const MODULE = 2;
 export const BROKEN = 3;
 /** What is wrong is known: the text is `line`, `column` and `message`, each on a line. */
 export const REFUSED = 4;
+/** As scripts of the engine's own, in which names that they declare outlive them. They are run at once: `compile` gives the value, or its promise. */
+export const CELL = 5;
+export const ASYNC_CELL = 6;
 export const compile = (text, file, kind) => call(20, text, file, kind);
 export const prepare = (text, file) => call(21, text, file);
 export const sourceMap = (file, isMain) => call(22, file, isMain);

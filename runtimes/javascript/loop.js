@@ -201,3 +201,10 @@ export function step() {
   if (timers.length > 0 && timers.some((timer) => timer._ref)) return Math.max(timers[0]._due - 1 - milliseconds(), 0.001);
   return -1;
 }
+
+/** Forgets everything that was to come: of a cell that was stopped, nothing goes on in the next. */
+export function forget() {
+  for (const list of [ticks, timers, immediates, pending]) list.length = 0;
+  byId.clear();
+  round = 0;
+}

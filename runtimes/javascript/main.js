@@ -1,14 +1,15 @@
 // A run, from the program's text to its exit code. The host calls `main` once and then `turn` until it says that the run is over.
 
-import { announceExit, process, setCircumstances } from './circumstances.js';
+import { announceExit, goOn, process, setCircumstances } from './circumstances.js';
 import { installDecorators } from './decorators.js';
 import { installGlobals } from './globals.js';
 import * as host from './host.js';
 import { inspect } from './inspect.js';
-import { nextTick, runTicks, step } from './loop.js';
-import { loadImport, resolveImport, runMain } from './modules.js';
+import { forget, nextTick, runTicks, step } from './loop.js';
+import { loadImport, mainScope, resolveImport, runMain } from './modules.js';
 import { setWorkingDirectory } from './path.js';
-import { setMainFile, sourceLine } from './places.js';
+import { addCell, setMainFile, sourceLine } from './places.js';
+import { renew } from './process.js';
 import { installStacks, locateImport, nameNatives, placeOf, refusal } from './stacks.js';
 import { setHandler } from './uncaught.js';
 import { reasonOf } from './unsupported.js';
@@ -16,6 +17,7 @@ import { installDeno } from './deno.js';
 
 // What the host has seen in a program; the numbers are the host's too.
 const USES_DENO = 1;
+const HAS_VALUE = 2;
 
 /** The name of the export that holds the value of a module's last expression. */
 const VALUE = '__belljar_value';
@@ -62,11 +64,101 @@ function run(kind, file, text) {
   }, fatal);
 }
 
+/** Of a session's programs: how the current one failed, if it did. */
+let cellCode;
+let isCell = false;
+
+/** One of the programs of a session, which run one after another and share what they declare. */
+function cell(kind, file, facts, text, circumstances, variables, source, map) {
+  if (!isCell) startCells();
+  mainFile = file;
+  value = cellCode = undefined;
+  finished = dying = false;
+  addCell(file, source, map);
+  setCircumstances(file, circumstances);
+  renew();
+  if (facts & USES_DENO) installDeno();
+  try {
+    if (variables !== undefined) Object.assign(globalThis, JSON.parse(variables));
+    runCell(kind, file, text, (facts & HAS_VALUE) !== 0);
+  } catch (error) {
+    fatal(error);
+  }
+}
+
+function runCell(kind, file, text, hasValue) {
+  if (kind === host.REFUSED) throw refusal(file, text);
+  if (kind === host.BROKEN) host.compile(text, file, host.BROKEN);
+  const isAsync = kind === host.ASYNC_SCRIPT;
+  const result = host.compile(text, file, isAsync ? host.ASYNC_CELL : host.CELL);
+  runTicks();
+  const finish = (outcome) => {
+    if (hasValue) value = outcome;
+    finished = true;
+  };
+  // The engine's promise is for an object with the value.
+  if (isAsync) result.then((outcome) => finish(outcome.value), fatal);
+  else finish(result);
+}
+
+function startCells() {
+  isCell = true;
+  for (const [name, item] of Object.entries(mainScope()))
+    Object.defineProperty(globalThis, name, { value: item, writable: true, configurable: true, enumerable: false });
+  // The last value, as long as no program has something else under this name.
+  let last;
+  Object.defineProperty(globalThis, '_', {
+    configurable: true,
+    get: () => last,
+    set(own) {
+      keepLast = () => {};
+      Object.defineProperty(globalThis, '_', { value: own, writable: true, configurable: true, enumerable: true });
+    },
+  });
+  keepLast = (item) => {
+    last = item;
+  };
+}
+
+let keepLast;
+
+/** What to do next in a cell, as `turn` says it. */
+function cellTurn() {
+  if (cellCode === undefined) {
+    if (reportRejections()) return 0;
+    const wait = step();
+    if (wait >= 0) return wait;
+    if (!finished) {
+      host.write(2, `Warning: Detected unsettled top-level await at ${mainFile}\n`);
+      cellCode = 13;
+    }
+  }
+  if (cellCode !== undefined) {
+    stop();
+    return -1 - cellCode;
+  }
+  if (value !== undefined) {
+    reportValue();
+    keepLast(settled(value));
+  }
+  const code = Number(process.exitCode ?? 0) & 255;
+  goOn();
+  return -1 - code;
+}
+
+/** A cell is over, whatever it still has to do. */
+function stop() {
+  forget();
+  rejections.clear();
+  goOn();
+}
+
 let saidGoodbye = false;
 
 /** What to do next: 0 for another turn, milliseconds to wait before it, or -1 minus the exit code at the end. */
 function turn() {
   try {
+    if (isCell) return cellTurn();
     if (reportRejections()) return 0;
     const wait = step();
     if (wait >= 0) return wait;
@@ -100,7 +192,10 @@ function reportRejections() {
   rejections.clear();
   for (const [promise, reason] of list) {
     if (process.emit('unhandledRejection', reason, promise)) continue;
-    if (Error.isError(reason) || reason instanceof Error) fatal(reason, 'unhandledRejection');
+    if (Error.isError(reason) || reason instanceof Error) {
+      fatal(reason, 'unhandledRejection');
+      continue;
+    }
     const error = new Error(
       'This error originated either by throwing inside of an async function without a catch block, or by rejecting a promise which was ' +
         `not handled with .catch(). The promise rejected with the reason "${typeof reason === 'string' ? reason : inspect(reason)}".`,
@@ -126,6 +221,11 @@ function fatal(error, origin = 'uncaughtException') {
   if (!dying) {
     process.emit('uncaughtExceptionMonitor', error, origin);
     if (process.emit('uncaughtException', error, origin)) return;
+  }
+  if (isCell) {
+    cellCode ??= 1;
+    describe(error);
+    return;
   }
   dying = true;
   let code = 1;
@@ -198,12 +298,18 @@ function reportValue() {
   }
 }
 
-function reportAsData(given) {
+/** What a promise has come to. */
+function settled(given) {
   let result = given;
   for (let depth = 0; result instanceof Promise && depth < 100; depth += 1) {
     if (host.promiseState(result) !== 1) break;
     result = host.promiseResult(result);
   }
+  return result;
+}
+
+function reportAsData(given) {
+  const result = settled(given);
   if (result === undefined) return;
   if (isPlain(result)) {
     const text = JSON.stringify(result);
@@ -257,4 +363,4 @@ nameNatives();
 setHandler(fatal);
 setWorkingDirectory('/box');
 
-export default [main, turn, resolveImport, loadImport, rejected];
+export default [main, turn, resolveImport, loadImport, rejected, cell, stop];

@@ -287,6 +287,15 @@ export function runMain(compiled, file) {
   return result;
 }
 
+/** What the program of a file has in its scope, for one that is in no file. */
+export const mainScope = () => ({
+  require: mainModule.require,
+  module: mainModule,
+  exports: mainModule.exports,
+  __filename: mainModule.filename,
+  __dirname: mainModule.path,
+});
+
 /** A `require` for the file of a path or URL, as `module.createRequire` makes them. */
 export function createRequire(from) {
   const file = typeof from === 'string' && from.startsWith('/') ? from : fileURLToPath(from);

@@ -13,11 +13,15 @@ export const setMainFile = (file) => {
   mainFile = file;
 };
 
+/** Texts that are in no file, and where their lines came from. */
+const cells = new Map();
+export const addCell = (file, text, map) => void cells.set(file, { text, map });
+
 /** Where line and column of the text that ran were in the text that was written. Both count from 1. */
 export function original(file, line, column) {
   let map = maps.get(file);
   if (map === undefined) {
-    const text = host.sourceMap(file, file === mainFile);
+    const text = cells.has(file) ? cells.get(file).map : host.sourceMap(file, file === mainFile);
     map = text === undefined ? null : JSON.parse(text);
     maps.set(file, map);
   }
@@ -46,7 +50,7 @@ const sources = new Map();
 export function sourceLine(file, line) {
   let lines = sources.get(file);
   if (lines === undefined) {
-    const text = host.readText(file);
+    const text = cells.has(file) ? cells.get(file).text : host.readText(file);
     lines = typeof text === 'string' ? text.split(/\r\n|[\n\r\u2028\u2029]/) : null;
     sources.set(file, lines);
   }

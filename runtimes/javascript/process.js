@@ -117,9 +117,11 @@ function environment() {
   });
 }
 
-lazy(process, 'argv', () => ['/usr/bin/node', getMainFile(), ...argumentsGiven()]);
+const lazyArguments = () => lazy(process, 'argv', () => ['/usr/bin/node', getMainFile(), ...argumentsGiven()]);
+const lazyInput = () => lazy(process, 'stdin', () => new StandardInput());
+lazyArguments();
+lazyInput();
 lazy(process, 'env', environment);
-lazy(process, 'stdin', () => new StandardInput());
 lazy(process, 'stdout', () => new StandardOutput(1));
 lazy(process, 'stderr', () => new StandardOutput(2));
 
@@ -227,6 +229,13 @@ fill(
   'binding dlopen _linkedBinding loadEnvFile resourceUsage availableMemory openStdin setUncaughtExceptionCaptureCallback ' +
     'initgroups setgroups setegid seteuid setgid setuid getBuiltinModule',
 );
+
+/** For a cell that was given something else than the one before. Of the environment, what the program itself set stays. */
+export function renew() {
+  lazyArguments();
+  lazyInput();
+  if ('value' in Object.getOwnPropertyDescriptor(process, 'env')) Object.assign(process.env, environmentGiven());
+}
 
 export { process };
 export default process;

@@ -7,11 +7,14 @@
 #define Py_BUILD_CORE
 #include <Python.h>
 #include <pycore_ast.h>
+#include <pycore_ceval.h>
 #include <pycore_compile.h>
 #include <pycore_moduleobject.h>
 #include <pycore_parser.h>
 #include <pycore_pyarena.h>
+#include <pycore_runtime.h>
 
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -81,6 +84,9 @@ static int keep_value(mod_ty tree, PyArena *arena)
     return 0;
 }
 
+// Every `from __future__ import` of a cell holds for the cells after it.
+static int futures;
+
 // `compile(source, file) -> code`: like the built-in one, with top-level `await` allowed and the value of the last expression kept. On the parser's own tree: to go through `ast` objects takes longer than everything else in a short run.
 static PyObject *compile_program(PyObject *module, PyObject *arguments)
 {
@@ -100,10 +106,13 @@ static PyObject *compile_program(PyObject *module, PyObject *arguments)
     }
     PyObject *code = NULL;
     PyCompilerFlags flags = _PyCompilerFlags_INIT;
-    flags.cf_flags = PyCF_ALLOW_TOP_LEVEL_AWAIT;
+    flags.cf_flags = PyCF_ALLOW_TOP_LEVEL_AWAIT | futures;
     mod_ty tree = _PyParser_ASTFromString(source, file, Py_file_input, &flags, arena);
     if (tree != NULL && keep_value(tree, arena) == 0) {
         code = (PyObject *)_PyAST_Compile(tree, file, &flags, -1, arena);
+    }
+    if (code != NULL) {
+        futures |= ((PyCodeObject *)code)->co_flags & PyCF_MASK;
     }
     _PyArena_Free(arena);
     return code;
@@ -293,4 +302,93 @@ __attribute__((export_name("belljar_run"))) int belljar_run(const char *code, un
     }
     Py_XDECREF(result);
     return finalize() || exit_code != 0 ? exit_code : EXIT_FLUSH_FAILED;
+}
+
+// What makes a cell end with a KeyboardInterrupt: words of memory, and the bits that a signal would set in each. The host sets them between two
+// instructions, as a signal's handler would. None while there is nothing to interrupt.
+static struct {
+    unsigned count;
+    struct {
+        void *place;
+        unsigned bits;
+    } words[3];
+} interrupt;
+
+__attribute__((export_name("belljar_interrupt"))) void *belljar_interrupt(void)
+{
+    return &interrupt;
+}
+
+static void allow_interrupts(void)
+{
+    struct _signals_runtime_state *signals = &_PyRuntime.signals;
+    interrupt.words[0].place = &signals->handlers[SIGINT].tripped;
+    interrupt.words[0].bits = 1;
+    interrupt.words[1].place = &signals->is_tripped;
+    interrupt.words[1].bits = 1;
+    interrupt.words[2].place = &PyThreadState_Get()->eval_breaker;
+    interrupt.words[2].bits = _PY_SIGNALS_PENDING_BIT;
+    *(volatile unsigned *)&interrupt.count = 3;
+}
+
+// One that came too late is not the next cell's.
+static void forbid_interrupts(void)
+{
+    *(volatile unsigned *)&interrupt.count = 0;
+    PyObject *exception = PyErr_GetRaisedException();
+    if (PyErr_CheckSignals() != 0) {
+        PyErr_Clear();
+    }
+    PyErr_SetRaisedException(exception);
+}
+
+// The value of a cell's last expression is also `_`.
+static void keep_cell_value(PyObject *namespace)
+{
+    PyObject *value = NULL;
+    if (PyDict_GetItemStringRef(namespace, VALUE_NAME, &value) == 1 && value != Py_None) {
+        Py_XDECREF(ask_driver("keep_value", value));
+    }
+    PyErr_Clear();
+    Py_XDECREF(value);
+}
+
+__attribute__((export_name("belljar_cell"))) int belljar_cell(char *code, unsigned code_length, char *job, unsigned job_length)
+{
+    static int started;
+    if (!started) {
+        started = 1;
+        belljar_reset_clock();
+        sqlite3_randomness(0, NULL);
+    }
+    int exit_code = 0;
+    PyObject *result = NULL;
+    PyObject *program = PyObject_CallMethod(driver, "begin_cell", "y#s#", code, (Py_ssize_t)code_length, job, (Py_ssize_t)job_length);
+    free(code);
+    free(job);
+    if (program != NULL) {
+        PyObject *namespace = Py_NewRef(PyModule_GetDict(PyImport_AddModule("__main__")));
+        allow_interrupts();
+        result = PyEval_EvalCode(program, namespace, namespace);
+        if (result != NULL && PyCoro_CheckExact(result)) {
+            Py_SETREF(result, PyObject_CallMethod(driver, "complete_cell", "O", result));
+        }
+        if (result != NULL) {
+            keep_cell_value(namespace);
+            report_value(namespace);
+        }
+        forbid_interrupts();
+        Py_DECREF(namespace);
+        Py_DECREF(program);
+    }
+    if (result == NULL) {
+        PyObject *exception = PyErr_GetRaisedException();
+        exit_code = report_exception(exception);
+        Py_DECREF(exception);
+    }
+    Py_XDECREF(result);
+    PyObject *flushed = ask_driver("end_cell", NULL);
+    int written = flushed == Py_True;
+    Py_XDECREF(flushed);
+    return written || exit_code != 0 ? exit_code : EXIT_FLUSH_FAILED;
 }

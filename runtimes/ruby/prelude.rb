@@ -40,6 +40,26 @@ module Belljar
       Library::JSON.generate(report)
     end
 
+    # Runs a cell of a session: what it names stays for the next, whatever becomes of it. Returns what the driver is to know, as JSON.
+    def cell
+      file = @job["file"]
+      $0 = file
+      ARGV.replace(@job["args"])
+      ENV.update(@job["env"])
+      Cells.renew_stdin(@job["has_stdin"])
+      report = { "exit" => 0 }
+      begin
+        value = Cells.run(@job["code"], file)
+      rescue SystemExit => error
+        report["exit"] = error.status
+      rescue Exception => error
+        report["exit"] = 1
+        Failure.tell(error, file, report)
+      end
+      Value.describe(value, report)
+      Library::JSON.generate(report)
+    end
+
     # Writes out what the program left open, as the end of a process does.
     def flush_files
       ObjectSpace.each_object(IO) do |io|
@@ -84,6 +104,24 @@ module Belljar
       def find_ends(node, places)
         places << node.keyword_loc if node.is_a?(Library::Prism::PostExecutionNode)
         node.compact_child_nodes.each { |child| find_ends(child, places) }
+      end
+    end
+  end
+
+  # Programs that share a scope.
+  module Cells
+    class << self
+      # Its last expression's value, which is also `_`.
+      def run(code, file)
+        value = TOPLEVEL_BINDING.eval(code, file, 1)
+        TOPLEVEL_BINDING.local_variable_set(:_, value) unless value.nil?
+        value
+      end
+
+      # What the last cell left unread is not the next one's.
+      def renew_stdin(given)
+        $stdin = File.open("/dev/stdin") if (given || @had_stdin) && ($stdin.equal?(STDIN) || $stdin.equal?(@stdin))
+        @stdin, @had_stdin = $stdin, given
       end
     end
   end

@@ -158,6 +158,12 @@ pub(crate) struct ServeArguments {
     /// Runs of one caller at one time; more wait [default: three quarters of the turns, where callers are told apart]
     #[arg(long, value_name = "COUNT")]
     pub(crate) runs_per_caller: Option<NonZeroU32>,
+    /// Sessions of one caller at one time
+    #[arg(long, value_name = "COUNT", default_value = "64")]
+    pub(crate) sessions_per_caller: NonZeroU32,
+    /// How long a session may do nothing before it is closed
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "30m")]
+    pub(crate) session_idle: Duration,
     /// Calls of one caller that are not answered yet; more get a 429 [default: 256]
     #[arg(long, value_name = "COUNT", requires = "http")]
     pub(crate) calls_per_caller: Option<NonZeroU32>,

@@ -44,8 +44,22 @@ fn tools_say_what_they_are() {
     assert_eq!(client.request("tools/list", &json!({}))["result"], listed["result"]);
     let tools = listed["result"]["tools"].as_array().expect("a list");
     let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
-    let expected =
-        ["run_code", "install_packages", "list_packages", "list_runtimes", "configure_environment", "get_environment"];
+    let expected = [
+        "run_code",
+        "install_packages",
+        "list_packages",
+        "list_runtimes",
+        "configure_environment",
+        "get_environment",
+        "write_file",
+        "read_file",
+        "list_files",
+        "list_sessions",
+        "close_session",
+        "fork_session",
+        "save_session",
+        "restore_session",
+    ];
     assert_eq!(names, expected);
     for tool in tools {
         for part in ["title", "description", "inputSchema", "outputSchema", "annotations", "icons"] {
@@ -61,7 +75,13 @@ fn tools_say_what_they_are() {
     assert!(description.contains("python") && description.contains("bash"), "{description}");
     // About four characters a token: what a model reads with every request.
     let size = listed["result"].to_string().len();
-    assert!(size < 14_000, "the tools take {size} bytes");
+    assert!(size < 23_000, "the tools take {size} bytes");
+    // Names, descriptions and arguments: what clients pass on to their models.
+    let told = |tool: &Value| {
+        ["name", "description", "inputSchema"].map(|part| tool[part].to_string().len()).iter().sum::<usize>()
+    };
+    let size: usize = tools.iter().map(told).sum();
+    assert!(size < 8_000, "models read {size} bytes");
 }
 
 #[test]

@@ -66,11 +66,19 @@ fn client_of_npm() {
 fn tools_take_few_tokens() {
     const MOST: &[(&str, u32)] = &[
         ("run_code", 750),
-        ("install_packages", 130),
-        ("list_packages", 110),
+        ("install_packages", 145),
+        ("list_packages", 125),
         ("list_runtimes", 60),
         ("configure_environment", 150),
         ("get_environment", 50),
+        ("write_file", 130),
+        ("read_file", 110),
+        ("list_files", 80),
+        ("list_sessions", 60),
+        ("close_session", 70),
+        ("fork_session", 100),
+        ("save_session", 100),
+        ("restore_session", 100),
     ];
     let Some(npm) = npm() else { return };
     let home = Belljar::new(BELLJAR);

@@ -11,22 +11,20 @@ mod hostile;
 mod life;
 #[path = "wasm_worker/nothing_shared.rs"]
 mod nothing_shared;
+#[path = "wasm_worker/watched.rs"]
+mod watched;
 
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use belljar::{Settings, provision};
 use engine_native::ToolSearch;
-use engine_wasm::{Confined, WORKER_ARGUMENT, Wall, WasmConfig, WasmEngine};
+use engine_wasm::{Wall, WasmConfig, WasmEngine};
 use runtime::{RunError, Runtime};
-use sandbox::{
-    BoxFuture, Enforcement, EngineChoice, EngineError, EngineId, Isolation, Level, LimitsRequest, Outcome, Policy,
-    Principal, Request, Requirement,
-};
-use testkit::{arena, runtimes};
+use sandbox::{EngineChoice, EngineId, LimitsRequest, Outcome, Policy, Principal, Request, Requirement};
+use testkit::runtimes;
+use watched::Watched;
 
 const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
 
@@ -106,50 +104,4 @@ fn request_of(principal: &str, language: &str, code: &str) -> Request {
 
 fn within(wall: Duration) -> LimitsRequest {
     LimitsRequest { wall: Some(wall), ..LimitsRequest::default() }
-}
-
-/// Starts workers as children of this process and remembers which.
-#[derive(Debug, Default)]
-struct Watched {
-    pids: Mutex<Vec<u32>>,
-}
-
-impl Watched {
-    fn started(&self) -> Vec<u32> {
-        self.pids.lock().expect("no panics").clone()
-    }
-}
-
-impl Wall for Watched {
-    fn start(&self, stdin: OwnedFd) -> BoxFuture<'_, Result<Box<dyn Confined>, EngineError>> {
-        let started = arena::host_command(BELLJAR)
-            .arg(WORKER_ARGUMENT)
-            .env_clear()
-            .stdin(Stdio::from(stdin))
-            .stdout(Stdio::null())
-            .spawn();
-        Box::pin(async move {
-            let child = started.map_err(EngineError::new)?;
-            self.pids.lock().expect("no panics").push(child.id());
-            Ok(Box::new(Process(Mutex::new(child))) as Box<dyn Confined>)
-        })
-    }
-
-    fn isolation(&self) -> Isolation {
-        Isolation { level: Level::Wasm, missing: Vec::new(), memory: Enforcement::Wasm, processes: Enforcement::Wasm }
-    }
-}
-
-#[derive(Debug)]
-struct Process(Mutex<Child>);
-
-impl Confined for Process {}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let child = self.0.get_mut().expect("no panics");
-        // One that has ended already is reaped all the same.
-        drop(child.kill());
-        drop(child.wait());
-    }
 }

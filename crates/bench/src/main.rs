@@ -3,6 +3,7 @@
 mod mcp;
 mod native;
 mod packages;
+mod sessions;
 mod statistics;
 mod wasm;
 
@@ -26,6 +27,8 @@ enum Suite {
     Mcp(mcp::Options),
     /// Packages: what importing one costs, the first time and the second
     Packages(packages::Options),
+    /// Sessions: what a cell costs, opening and copying, and what a live one takes
+    Sessions(sessions::Options),
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -47,6 +50,7 @@ fn main() -> anyhow::Result<ExitCode> {
                 Suite::Wasm(options) => wasm::run(&options).await,
                 Suite::Mcp(options) => mcp::run(&options),
                 Suite::Packages(options) => packages::run(&options),
+                Suite::Sessions(options) => sessions::run(&options),
             }
         });
         suite.await?

@@ -214,6 +214,19 @@ impl Client {
         Ok(self.receive()?.1)
     }
 
+    /// Calls a tool, which must not refuse.
+    pub(crate) fn tool(&mut self, name: &str, arguments: &Value) -> anyhow::Result<Value> {
+        self.send("tools/call", &json!({"name": name, "arguments": arguments}))?;
+        let Answer(mut answer) = self.receive()?.1;
+        let result = answer.pointer_mut("/result").map(Value::take).unwrap_or_default();
+        anyhow::ensure!(result.pointer("/isError") != Some(&json!(true)), "{name}: {result}");
+        Ok(result)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// How far a loop counts in so many seconds, when it is alone.
     fn counts_in(&mut self, seconds: f64) -> anyhow::Result<u64> {
         const SAMPLE: f64 = 2e6;

@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, openat2, statat};
 use sandbox::{Collect, OutputFile, SkipReason, SkippedFile, WorkspacePath};
 
 /// The most entries that are looked at. The guest pays in its own file limit; we pay in time.
@@ -26,51 +26,143 @@ pub(crate) type Given<'a> = (&'a str, &'a [u8]);
 
 /// Everything below `workspace` that is not one of `given` as it was given.
 pub(crate) fn collect(workspace: &OwnedFd, given: &[Given<'_>], wanted: Collect) -> Collected {
-    let inputs = given.iter().copied().collect();
-    let mut walk =
-        Walk { workspace, inputs, wanted, budget: OutputFile::MAX_CONTENTS, seen: 0, collected: Collected::default() };
-    let mut pending = vec![Vec::new()];
-    while let Some(directory) = pending.pop() {
-        walk.directory(&directory, &mut pending);
+    let mut collection = Collection::new(workspace, given, wanted);
+    let missed = walk(workspace, &[], |path, found| {
+        match found {
+            Found::File(_) => collection.file(path),
+            Found::Folder => {}
+            Found::Other => collection.skip(path, SkipReason::NotRegular),
+        }
+        true
+    });
+    for (path, reason) in missed {
+        collection.skip(&path, reason);
     }
-    walk.collected.found.sort_by(|a, b| a.path.cmp(&b.path));
-    walk.collected.skipped.sort_by(|a, b| a.path.cmp(&b.path));
-    walk.collected
+    collection.finish()
 }
 
-struct Walk<'a> {
-    workspace: &'a OwnedFd,
-    inputs: HashMap<&'a str, &'a [u8]>,
-    wanted: Collect,
-    budget: u64,
-    seen: usize,
-    collected: Collected,
+/// What every file of a workspace was when it was last looked at. A guest can set anything about a file but when that was done.
+#[derive(Debug, Default)]
+pub(crate) struct Survey(HashMap<Vec<u8>, Stamp>);
+
+type Stamp = (u64, i64, i64, i64);
+
+fn stamp(stat: &Stat) -> Stamp {
+    (stat.st_ino, stat.st_size, stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0))
 }
 
-impl Walk<'_> {
-    /// One directory; those in it go to `pending`. Every path is opened from the workspace anew, so one descriptor is open at a time.
-    fn directory(&mut self, path: &[u8], pending: &mut Vec<Vec<u8>>) {
-        let entries = open_beneath(self.workspace.as_fd(), path, OFlags::DIRECTORY).and_then(Dir::read_from);
-        let Ok(entries) = entries else {
-            return self.skip(path, SkipReason::Unreadable);
+impl Survey {
+    pub(crate) fn of(workspace: &OwnedFd) -> Self {
+        let mut files = HashMap::new();
+        walk(workspace, &[], |path, found| {
+            if let Found::File(stat) = found {
+                files.insert(path.to_vec(), stamp(stat));
+            }
+            true
+        });
+        Self(files)
+    }
+
+    /// Files that were made or changed since, and a survey of now.
+    pub(crate) fn changes(&self, workspace: &OwnedFd, wanted: Collect) -> (Collected, Self) {
+        let mut collection = Collection::new(workspace, &[], wanted);
+        let mut now = HashMap::new();
+        walk(workspace, &[], |path, found| {
+            if let Found::File(stat) = found {
+                let stamp = stamp(stat);
+                if self.0.get(path) != Some(&stamp) {
+                    collection.file(path);
+                }
+                now.insert(path.to_vec(), stamp);
+            }
+            true
+        });
+        (collection.finish(), Self(now))
+    }
+
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.0.contains_key(path.as_bytes())
+    }
+}
+
+/// What a walk finds.
+pub(crate) enum Found<'a> {
+    File(&'a Stat),
+    Folder,
+    /// A link, a FIFO, a socket.
+    Other,
+}
+
+/// Tells of everything below a folder of the workspace, until `found` says that it is enough. What could not be looked at, and why.
+///
+/// Every path is opened from the workspace anew, so one descriptor is open at a time.
+pub(crate) fn walk(
+    workspace: &OwnedFd,
+    top: &[u8],
+    mut found: impl FnMut(&[u8], &Found<'_>) -> bool,
+) -> Vec<(Vec<u8>, SkipReason)> {
+    let (mut pending, mut seen, mut missed) = (vec![top.to_vec()], 0, Vec::new());
+    while let Some(folder) = pending.pop() {
+        let opened = open_beneath(workspace.as_fd(), &folder, OFlags::DIRECTORY)
+            .and_then(|opened| Ok((Dir::read_from(&opened)?, opened)));
+        let Ok((entries, opened)) = opened else {
+            missed.push((folder, SkipReason::Unreadable));
+            continue;
         };
         for entry in entries.flatten() {
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
                 continue;
             }
-            self.seen += 1;
-            let path = if path.is_empty() { name.to_vec() } else { [path, name].join(&b'/') };
-            if self.seen > MAX_ENTRIES || path.len() > WorkspacePath::MAX_LENGTH {
-                return self.skip(&path, SkipReason::TooMany);
+            seen += 1;
+            let path = if folder.is_empty() { name.to_vec() } else { [&folder, name].join(&b'/') };
+            if seen > MAX_ENTRIES || path.len() > WorkspacePath::MAX_LENGTH {
+                missed.push((path, SkipReason::TooMany));
+                break;
             }
-            match statat(self.workspace, OsStr::from_bytes(&path), AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => pending.push(path),
-                Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => self.file(&path),
-                Ok(_) => self.skip(&path, SkipReason::NotRegular),
-                Err(_) => self.skip(&path, SkipReason::Unreadable),
+            let Ok(stat) = statat(&opened, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else {
+                missed.push((path, SkipReason::Unreadable));
+                continue;
+            };
+            let go_on = match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory => {
+                    pending.push(path.clone());
+                    found(&path, &Found::Folder)
+                }
+                FileType::RegularFile => found(&path, &Found::File(&stat)),
+                FileType::Symlink
+                | FileType::Fifo
+                | FileType::Socket
+                | FileType::CharacterDevice
+                | FileType::BlockDevice
+                | FileType::Unknown => found(&path, &Found::Other),
+            };
+            if !go_on {
+                return missed;
             }
         }
+    }
+    missed
+}
+
+struct Collection<'a> {
+    workspace: &'a OwnedFd,
+    inputs: HashMap<&'a str, &'a [u8]>,
+    wanted: Collect,
+    budget: u64,
+    collected: Collected,
+}
+
+impl<'a> Collection<'a> {
+    fn new(workspace: &'a OwnedFd, given: &'a [Given<'a>], wanted: Collect) -> Self {
+        let inputs = given.iter().copied().collect();
+        Self { workspace, inputs, wanted, budget: OutputFile::MAX_CONTENTS, collected: Collected::default() }
+    }
+
+    fn finish(mut self) -> Collected {
+        self.collected.found.sort_by(|a, b| a.path.cmp(&b.path));
+        self.collected.skipped.sort_by(|a, b| a.path.cmp(&b.path));
+        self.collected
     }
 
     fn file(&mut self, path: &[u8]) {
@@ -118,7 +210,7 @@ impl Walk<'_> {
 }
 
 /// Opens below the workspace and nowhere else: no link, no `..`, no other file system, checked by the kernel as it walks.
-fn open_beneath(workspace: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> rustix::io::Result<OwnedFd> {
+pub(crate) fn open_beneath(workspace: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let resolve =
         ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
     let path = if path.is_empty() { b".".as_slice() } else { path };

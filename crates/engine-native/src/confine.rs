@@ -89,7 +89,7 @@ impl Shared {
             without: self.without.clone(),
         };
         let nowhere = || File::options().write(true).open("/dev/null").map(OwnedFd::from).map_err(NativeError::Pipes);
-        let stdio = RunStdio { stdin: program.stdin, stdout: nowhere()?, stderr: nowhere()? };
+        let stdio = RunStdio { stdin: program.stdin, stdout: nowhere()?, stderr: nowhere()?, control: None };
         let monitor = self.launcher.order(&spec, &[], &stdio).await?;
         drop(stdio);
         let monitor = watched(monitor).map_err(NativeError::Reports)?;
@@ -99,7 +99,7 @@ impl Shared {
                 Some((Report::Ready, _)) => return Ok(Confined { _monitor: monitor, scratch }),
                 Some((Report::Failed(failure), _)) => return Err(failure.into()),
                 Some((Report::Started(_) | Report::Probed(_), _)) => {}
-                Some((Report::Exited(_) | Report::Ended(_), _)) | None => return Err(NativeError::SupervisorLost),
+                Some(_) | None => return Err(NativeError::SupervisorLost),
             }
         }
     }

@@ -38,6 +38,9 @@ pub enum NativeError {
     /// The tool has no way to be given packages.
     #[error("`{0}` cannot be given packages; install Node.js or Deno, or use another engine")]
     NoPackages(&'static str),
+    /// The caller of a session has to change something.
+    #[error(transparent)]
+    Refused(sandbox::Refusal),
     /// The tool that served this language at start-up is gone.
     #[error("the tool for {0} is gone")]
     ToolGone(&'static str),

@@ -52,6 +52,18 @@ impl LauncherProcess {
         }
     }
 
+    /// Shows a folder of the host to a session, at one of its places.
+    pub(crate) async fn show(&self, session: &Monitor, source: &Path, target: &Path) -> Result<(), NativeError> {
+        let answer = self.live().socket.get_ref().show(session, source, target).map_err(NativeError::LauncherGone)?;
+        heard(answer).await?.map_err(NativeError::Jail)
+    }
+
+    /// How often the kernel ended a process of a session for want of memory.
+    pub(crate) async fn memory_kills(&self, session: &Monitor) -> Result<u64, NativeError> {
+        let answer = self.live().socket.get_ref().count(session).map_err(NativeError::LauncherGone)?;
+        Ok(heard(answer).await?.oom_kills)
+    }
+
     fn live(&self) -> Arc<Live> {
         Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -78,6 +90,11 @@ impl Drop for Live {
         // The socket is closed after this, which ends the launcher; a dead one is reaped now.
         self.child.get_mut().unwrap_or_else(PoisonError::into_inner).try_wait().ok();
     }
+}
+
+async fn heard<T: serde::de::DeserializeOwned>(answer: jail::Answer<T>) -> Result<T, NativeError> {
+    let answer = watched(answer).map_err(NativeError::LauncherGone)?;
+    answer.async_io(Interest::READABLE, jail::Answer::receive).await.map_err(NativeError::LauncherGone)
 }
 
 fn is_gone(error: &io::Error) -> bool {

@@ -4,6 +4,7 @@
 mod client;
 mod collect;
 mod confine;
+mod displays;
 mod environment;
 mod error;
 mod host;
@@ -11,6 +12,7 @@ mod launcher;
 mod parked;
 mod recipe;
 mod run;
+mod session;
 mod tools;
 
 use std::collections::HashMap;
@@ -20,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jail::{Layer, View};
 use sandbox::{
     BoxFuture, Engine, EngineError, EngineId, Evidence, Language, Level, LiveOutput, Outcome, Package, PackageUse,
-    Plan, Refusal, Requirement, RuntimeInfo, Sandbox, Step, Toolchain, diagnose,
+    Plan, Refusal, Requirement, RuntimeInfo, Sandbox, Session, SessionError, Step, Toolchain, diagnose,
 };
 use tokio::sync::OnceCell;
 
@@ -37,6 +39,7 @@ use host::WallKind;
 use launcher::LauncherProcess;
 use parked::Parked;
 use run::{Finished, Input};
+use session::NativeSession;
 use tools::FoundTool;
 
 /// What the engine is started with.
@@ -177,6 +180,14 @@ impl Engine for NativeEngine {
         is_chosen.then_some("its caller chose a Python environment of the host")
     }
 
+    fn open_session<'a>(&'a self, first: &'a Plan) -> BoxFuture<'a, Result<Box<dyn Session>, SessionError>> {
+        Box::pin(async move {
+            let session =
+                NativeSession::open(Arc::clone(&self.shared), first).await.map_err(NativeError::in_session)?;
+            Ok(Box::new(session) as Box<dyn Session>)
+        })
+    }
+
     fn open(&self, plan: Plan) -> BoxFuture<'_, Result<Box<dyn Sandbox>, EngineError>> {
         let sandbox: Box<dyn Sandbox> = Box::new(NativeSandbox { shared: Arc::clone(&self.shared), plan });
         Box::pin(async move { Ok(sandbox) })
@@ -205,7 +216,8 @@ impl Shared {
             plan.files().iter().map(|file| (file.path.as_str(), file.contents.as_slice())).collect();
         given.push((&plan.names().source, plan.code()));
         let run = async {
-            match self.parked_for(&plan, &tool.found).await {
+            let mut taken = self.parked_for(&plan, &tool.found).await;
+            match taken.going.take() {
                 Some(going) => self.run_parked(going, &plan, &given, live).await,
                 None => self.run_cold(&plan, &tool, &given, live).await,
             }
@@ -232,6 +244,8 @@ impl Shared {
             stderr: finished.stderr,
             diagnostics: None,
             value: None,
+            displays: finished.displays,
+            state: None,
             error,
             unsupported: None,
             files: finished.files.found,

@@ -1,16 +1,23 @@
-//! Pythons that wait: started ahead, each in a jail of its own like any run's, with the large libraries imported that the last programs
-//! wanted. A program that comes is given to one of them, which is used for that and ends with it.
+//! Interpreters that wait: started ahead, each in a jail of its own like any run's; Pythons with the large libraries imported that the last
+//! programs wanted. A program that comes is given to one of them, which is used for that and ends with it.
 //!
 //! What waits has seen nothing of anybody: it is what would be started for the program, only sooner. It is used when it makes no difference
 //! but that of time: for a run with the same limits and packages, without variables or an environment of its own, whose program imports
 //! everything that was imported ahead.
+//!
+//! How many wait follows what is wanted. One of a kind is there for the next program; every program that finds none ready makes it one
+//! more, as far as memory goes, and those are given up when nobody has wanted them for a while.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use jail::{File, Place, Spec};
 use sandbox::{Layer, Limits, LiveOutput, Plan};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
 
 use crate::collect::Given;
 use crate::error::NativeError;
@@ -18,12 +25,22 @@ use crate::run::{self, Clock, Finished, Going, Input, Stdin};
 use crate::tools::FoundTool;
 use crate::{Shared, recipe};
 
-/// How many wait at one time. One with pandas has some 70 MB.
-const MOST: usize = 3;
-/// How many wait for programs of one kind.
-const MOST_ALIKE: usize = 2;
-/// How long one waits for nothing.
+/// The memory that all that wait may have together. A Python has some 10 MB, with pandas 70, a Node 45.
+const MEMORY: u64 = 224 << 20;
+/// What one is taken to have before one of its kind has said.
+const UNKNOWN_SIZE: u64 = 80 << 20;
+/// How many wait for programs of one kind at first.
+const FEW: usize = 2;
+/// The most for programs of one kind. A caller who wants more in a row waits longer for the processors than for these.
+const MOST_ALIKE: usize = 3;
+/// How long the last of a kind waits for nothing.
 const PATIENCE: Duration = Duration::from_mins(5);
+/// How long the others of its kind do.
+const SHORT_PATIENCE: Duration = Duration::from_mins(1);
+/// A program has the processors to itself for so long before the next one is started for its successor.
+const UNDISTURBED: Duration = Duration::from_millis(100);
+/// How long it takes at most from the end of a run to its answer.
+const ANSWERING: Duration = Duration::from_millis(3);
 /// How long one may take to be ready.
 const START: Duration = Duration::from_secs(20);
 /// CPU time that starting may take. The program's own counts from when it comes.
@@ -57,7 +74,33 @@ const AHEAD: &[&str] = &[
 /// All that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Parked {
-    waiting: Mutex<Vec<Waiting>>,
+    waiting: Mutex<Lot>,
+}
+
+#[derive(Debug, Default)]
+struct Lot {
+    /// Those that came first are first.
+    waiting: Vec<Waiting>,
+    /// What is known of kinds that are wanted.
+    demand: HashMap<Kind, Demand>,
+    /// Looks after what nobody wants any more, as long as something waits.
+    keeper: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Demand {
+    /// How many should wait.
+    target: usize,
+    /// What one has, in bytes.
+    size: u64,
+    /// When one was last wanted.
+    last: Instant,
+}
+
+/// One that was taken, and what tells when its program is over: dropping that.
+pub(crate) struct Taken {
+    pub(crate) going: Option<Going>,
+    _running: Option<oneshot::Sender<()>>,
 }
 
 #[derive(Debug)]
@@ -70,10 +113,13 @@ struct Waiting {
 }
 
 /// What has to be the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Kind {
+    language: &'static str,
     /// The interpreter.
     program: PathBuf,
+    /// The name of the program's file.
+    source: String,
     layer: Option<String>,
     limits: Limits,
     /// Imported ahead, sorted.
@@ -83,29 +129,15 @@ struct Kind {
 impl Kind {
     /// Of a plan that something could wait for.
     fn of(plan: &Plan, tool: &FoundTool) -> Option<Self> {
-        let is_python = plan.language().id == "python";
         let is_plain = plan.env().is_empty() && plan.variables().is_empty() && plan.compiler_args().is_empty();
-        if !is_python || !is_plain {
+        if tool.toolchain.waiting.is_none() || !is_plain {
             return None;
         }
-        let code = String::from_utf8_lossy(plan.code());
-        // Whoever changes the environment may do it for a library that is not imported yet.
-        if code.contains("environ") || code.contains("putenv") {
-            return None;
-        }
-        let top = |module: &str| module.split('.').next().unwrap_or_default().to_owned();
-        // What it brings may have the name of something that is imported already.
-        if plan.files().iter().any(|file| is_module(file.path.as_str())) {
-            return None;
-        }
-        let mut modules: Vec<String> = match plan.layer() {
-            Some(_) => wanted::python_imports(&code),
-            None => Vec::new(),
-        };
-        modules.retain(|module| AHEAD.contains(&top(module).as_str()));
-        modules.sort_unstable();
+        let modules = if plan.language().id == "python" { modules_ahead(plan)? } else { Vec::new() };
         Some(Self {
+            language: plan.language().id,
             program: tool.program.clone(),
+            source: plan.names().source.clone(),
             layer: plan.layer().map(|layer| layer.id.clone()),
             limits: *plan.limits(),
             modules,
@@ -114,11 +146,33 @@ impl Kind {
 
     /// Whether what waits for that kind serves this one.
     fn is_served_by(&self, other: &Self) -> bool {
-        self.program == other.program
+        self.language == other.language
+            && self.program == other.program
+            && self.source == other.source
             && self.layer == other.layer
             && self.limits == other.limits
             && other.modules.iter().all(|module| self.modules.contains(module))
     }
+}
+
+/// What a Python program imports of [`AHEAD`], sorted. `None` if it could tell.
+fn modules_ahead(plan: &Plan) -> Option<Vec<String>> {
+    let code = String::from_utf8_lossy(plan.code());
+    // Whoever changes the environment may do it for a library that is not imported yet.
+    if code.contains("environ") || code.contains("putenv") {
+        return None;
+    }
+    // What it brings may have the name of something that is imported already.
+    if plan.files().iter().any(|file| is_module(file.path.as_str())) {
+        return None;
+    }
+    let mut modules: Vec<String> = match plan.layer() {
+        Some(_) => wanted::python_imports(&code),
+        None => Vec::new(),
+    };
+    modules.retain(|module| AHEAD.contains(&module.split('.').next().unwrap_or_default()));
+    modules.sort_unstable();
+    Some(modules)
 }
 
 /// Whether a file can be imported, or is in a folder that can.
@@ -130,44 +184,85 @@ fn is_module(path: &str) -> bool {
 impl Parked {
     /// The best that waits for this.
     fn take(&self, kind: &Kind) -> Option<Going> {
-        let mut waiting = self.lock();
-        let fits = waiting.iter().enumerate().filter(|(_, waiting)| kind.is_served_by(&waiting.kind));
-        let (best, _) = fits.max_by_key(|(_, waiting)| waiting.kind.modules.len())?;
-        Some(waiting.remove(best).going)
+        let mut lot = self.lock();
+        let fits = lot.waiting.iter().enumerate().filter(|(_, waiting)| kind.is_served_by(&waiting.kind));
+        // Of those that are alike the oldest, which is the likeliest to be ready.
+        let (best, _) = fits.rev().max_by_key(|(_, waiting)| waiting.kind.modules.len())?;
+        Some(lot.waiting.remove(best).going)
+    }
+
+    /// One of this kind was wanted, and had this size, if there was one that was ready.
+    fn learn(&self, kind: &Kind, ready: Option<u64>) {
+        let mut lot = self.lock();
+        let first = Demand { target: FEW, size: UNKNOWN_SIZE, last: Instant::now() };
+        let demand = lot.demand.entry(kind.clone()).and_modify(|demand| {
+            demand.last = Instant::now();
+            demand.size = ready.unwrap_or(demand.size);
+            let more = usize::from(ready.is_none());
+            demand.target = (demand.target + more).clamp(FEW, MOST_ALIKE);
+        });
+        demand.or_insert(first);
     }
 
     /// Whether one more of this kind should wait. Makes room for it.
     fn wants(&self, kind: &Kind) -> bool {
-        let mut waiting = self.lock();
-        let alike = waiting.iter().filter(|waiting| waiting.kind == *kind).count();
-        if alike >= MOST_ALIKE {
+        let mut lot = self.lock();
+        let Some(demand) = lot.demand.get(kind).copied() else { return false };
+        let alike = lot.waiting.iter().filter(|waiting| waiting.kind == *kind).count();
+        let size = |lot: &Lot, kind: &Kind| lot.demand.get(kind).map_or(UNKNOWN_SIZE, |demand| demand.size);
+        // Its own kind may have all of the memory, but not at the price of others of its own.
+        if alike >= demand.target || (alike + 1) as u64 * demand.size > MEMORY {
             return false;
         }
-        while waiting.len() >= MOST {
+        while lot.waiting.iter().map(|waiting| size(&lot, &waiting.kind)).sum::<u64>() + demand.size > MEMORY {
             // The one that nobody has wanted for longest.
-            waiting.remove(0);
+            let Some(oldest) = lot.waiting.iter().position(|waiting| waiting.kind != *kind) else { return false };
+            lot.waiting.remove(oldest);
         }
         true
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Waiting>> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.retain(|waiting| waiting.since.elapsed() < PATIENCE);
-        waiting
+    fn lock(&self) -> std::sync::MutexGuard<'_, Lot> {
+        let mut lot = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        lot.tidy();
+        lot
+    }
+}
+
+impl Lot {
+    /// Gives up what nobody has wanted for too long.
+    fn tidy(&mut self) {
+        let Self { waiting, demand, .. } = self;
+        demand.retain(|_, demand| demand.last.elapsed() < PATIENCE);
+        for demand in demand.values_mut().filter(|demand| demand.last.elapsed() > SHORT_PATIENCE) {
+            demand.target = 1;
+        }
+        let mut seen: HashMap<Kind, usize> = HashMap::new();
+        waiting.retain(|waiting| {
+            let alike = seen.entry(waiting.kind.clone()).or_default();
+            *alike += 1;
+            waiting.since.elapsed() < PATIENCE
+                && demand.get(&waiting.kind).is_some_and(|demand| *alike <= demand.target)
+        });
     }
 }
 
 impl Shared {
     /// One that waits for this plan, if one does. Has another wait for the next one like it.
-    pub(crate) async fn parked_for(self: &Arc<Self>, plan: &Plan, tool: &FoundTool) -> Option<Going> {
-        if !self.parks() {
-            return None;
+    pub(crate) async fn parked_for(self: &Arc<Self>, plan: &Plan, tool: &FoundTool) -> Taken {
+        let kind = if self.parks() { Kind::of(plan, tool) } else { None };
+        let Some(kind) = kind else { return Taken { going: None, _running: None } };
+        let mut going = self.parked.take(&kind);
+        let at_once = going.as_mut().and_then(Going::is_ready_now);
+        self.parked.learn(&kind, at_once);
+        let running = self.park_after(plan, tool, kind);
+        if at_once.is_none()
+            && let Some(late) = &mut going
+            && !late.is_ready(START).await
+        {
+            going = None;
         }
-        let kind = Kind::of(plan, tool)?;
-        let going = self.parked.take(&kind);
-        self.park_for(plan, tool, kind);
-        let mut going = going?;
-        going.is_ready(START).await.then_some(going)
+        Taken { going, _running: running }
     }
 
     /// Runs a plan with one that waited.
@@ -190,22 +285,41 @@ impl Shared {
         going.finish(&input, Clock::FromNow { wall: plan.limits().wall, cpu: plan.limits().cpu }, live).await
     }
 
-    fn park_for(self: &Arc<Self>, plan: &Plan, tool: &FoundTool, kind: Kind) {
-        if !self.parked.wants(&kind) {
-            return;
-        }
-        let Ok(spec) = self.waiting_spec(plan, tool, &kind) else { return };
+    /// Has as many wait as should, once the program that runs is over, which dropping what is returned tells: starting one would be in its
+    /// way, and in its answer's.
+    fn park_after(self: &Arc<Self>, plan: &Plan, tool: &FoundTool, kind: Kind) -> Option<oneshot::Sender<()>> {
+        let spec = self.waiting_spec(plan, tool, &kind).ok()?;
         let layer = plan.layer().cloned();
         let shared: Weak<Self> = Arc::downgrade(self);
+        let (running, over) = oneshot::channel::<()>();
         tokio::spawn(async move {
-            let Some(shared) = shared.upgrade() else { return };
-            let contents: Vec<&[u8]> = spec.1.iter().map(Vec::as_slice).collect();
-            let output = kind.limits.output;
-            // What fails here fails again in a run, and is told there.
-            if let Ok(going) = run::begin(&shared.launcher, &spec.0, &contents, Stdin::Pipe, output).await {
-                shared.parked.lock().push(Waiting { kind, going, since: Instant::now(), _layer: layer });
+            timeout(UNDISTURBED, over).await.ok();
+            sleep(ANSWERING).await;
+            while let Some(shared) = shared.upgrade().filter(|shared| shared.parked.wants(&kind)) {
+                let contents: Vec<&[u8]> = spec.1.iter().map(Vec::as_slice).collect();
+                let output = kind.limits.output;
+                // What fails here fails again in a run, and is told there.
+                let Ok(going) = run::begin(&shared.launcher, &spec.0, &contents, Stdin::Pipe, output).await else {
+                    return;
+                };
+                let waiting = Waiting { kind: kind.clone(), going, since: Instant::now(), _layer: layer.clone() };
+                shared.push(waiting);
             }
         });
+        Some(running)
+    }
+
+    fn push(self: &Arc<Self>, waiting: Waiting) {
+        let mut lot = self.parked.lock();
+        lot.waiting.push(waiting);
+        if lot.keeper.as_ref().is_none_or(JoinHandle::is_finished) {
+            let shared = Arc::downgrade(self);
+            lot.keeper = Some(tokio::spawn(async move {
+                while shared.upgrade().is_some_and(|shared| !shared.parked.lock().waiting.is_empty()) {
+                    sleep(SHORT_PATIENCE / 4).await;
+                }
+            }));
+        }
     }
 
     /// Only where every layer stands, and runs have a root.
@@ -221,7 +335,7 @@ impl Shared {
         let own = spec.files.iter().zip(&recipe.contents).filter(|(file, _)| file.place == Place::Build);
         let (mut files, mut contents): (Vec<File>, Vec<Vec<u8>>) =
             own.map(|(file, contents)| (file.clone(), contents.to_vec())).unzip();
-        let preset = tool.toolchain.variables.ok_or(NativeError::NoVariables(tool.toolchain.program))?;
+        let preset = tool.toolchain.waiting.ok_or(NativeError::NoVariables(tool.toolchain.program))?;
         let mut add = |path: &str, text: Vec<u8>| {
             if !files.iter().any(|file| file.path == path) {
                 files.push(File { place: Place::Build, path: path.to_owned(), length: text.len() as u64 });
@@ -231,8 +345,9 @@ impl Shared {
         add(preset.file.0, preset.file.1.as_bytes().to_vec());
         add("wait.json", serde_json::to_vec(&kind.modules).unwrap_or_default());
         let build = spec.walls.places().build;
-        spec.environment.retain(|variable| !variable.starts_with("PYTHONPATH="));
-        spec.environment.push(format!("PYTHONPATH={}", build.display()));
+        let (name, value) = preset.env;
+        spec.environment.retain(|variable| !variable.starts_with(&format!("{name}=")));
+        spec.environment.push(format!("{name}={}", value.replace("{build}", &build.to_string_lossy())));
         if let Some(command) = spec.commands.last_mut() {
             let arguments = plan.args().len();
             command.arguments.truncate(command.arguments.len() - arguments);

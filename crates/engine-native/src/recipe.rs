@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use jail::{Access, Command, Egress, File, Place, Places, Purpose, Spec, Stdio, View, Walls};
+use jail::{Access, Batch, Command, Egress, File, Place, Places, Purpose, Spec, Stdio, View, Walls};
 use sandbox::{AddressSpace, Layer, LayerKind, Limits, NODE_PACKAGES, PYTHON_PACKAGES, PackageUse, Plan, ProgramNames};
 
+use crate::displays;
 use crate::error::NativeError;
 use crate::tools::{self, FoundTool, GUEST_PATH};
 
@@ -59,6 +60,10 @@ pub(crate) fn for_plan<'a>(
     if !plan.variables().is_empty() || told_of_packages {
         let preset = tool.toolchain.variables.ok_or(NativeError::NoVariables(tool.toolchain.program))?;
         support.push((preset.file.0.to_owned(), preset.file.1.to_owned()));
+        if told_of_packages {
+            // Among them may be what draws.
+            support.push((displays::SUPPORT.0.to_owned(), displays::SUPPORT.1.to_owned()));
+        }
         if !plan.variables().is_empty() {
             support.push(("variables.json".to_owned(), variables(plan)));
         }
@@ -146,16 +151,53 @@ pub(crate) fn for_version(tool: &FoundTool, view: &View, walls: Walls) -> Spec {
     }
 }
 
+/// The commands that make a live interpreter of a tool, and the contents of their files.
+pub(crate) fn for_interpreter(
+    plan: &Plan,
+    tool: &FoundTool,
+    walls: &Walls,
+    (files, [before, behind]): (&[(&str, &str)], [&[&str]; 2]),
+) -> Result<(Batch, Vec<Vec<u8>>), NativeError> {
+    let kitchen = Kitchen {
+        tool,
+        places: walls.places(),
+        names: plan.names(),
+        memory_mb: plan.limits().memory.whole_mib(),
+        database: None,
+    };
+    let driver = files.first().map_or("", |(name, _)| name);
+    let driver = kitchen.places.build.join(driver).to_string_lossy().into_owned();
+    // As any program is run, with the driver in its place.
+    let template = tool.toolchain.run.iter().flat_map(|argument| match *argument {
+        "{source}" => before.iter().copied().chain([driver.as_str()]).chain(behind.iter().copied()).collect(),
+        other => vec![other],
+    });
+    let command = kitchen.command(&template.collect::<Vec<_>>(), Stdio::Program, plan.language().id)?;
+    let file =
+        |(name, text): &(&str, &str)| File { place: Place::Build, path: (*name).to_owned(), length: text.len() as u64 };
+    let batch = Batch {
+        environment: kitchen.environment(&[]),
+        files: files.iter().map(file).collect(),
+        commands: vec![command],
+    };
+    Ok((batch, files.iter().map(|(_, text)| text.as_bytes().to_vec()).collect()))
+}
+
 /// Everybody's view, and what this tool needs beyond it.
 fn view_for(tool: &FoundTool, view: &View) -> View {
     let mut view = view.clone();
+    add_reads(tool, &mut view);
+    view
+}
+
+/// Adds what a tool needs of the host.
+pub(crate) fn add_reads(tool: &FoundTool, view: &mut View) {
     for path in tool.toolchain.reads {
         view.add(Path::new(path));
     }
     for path in tool.reads() {
         view.add(&path);
     }
-    view
 }
 
 /// What templates are filled from.

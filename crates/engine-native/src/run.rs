@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use jail::{Ended, Exit, Limit, Monitor, Report, RunStdio, Spec};
 use rustix::pipe::{PipeFlags, pipe_with};
 use sandbox::{
-    BoxFuture, Bytes, Capture, Captured, Collect, CpuSource, LimitKind, LiveOutput, MemorySource, Status, Stream, Usage,
+    BoxFuture, Bytes, Capture, Captured, Collect, CpuSource, Display, LimitKind, LiveOutput, MemorySource, Status,
+    Stream, Usage,
 };
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -17,6 +18,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::sleep_until;
 
 use crate::collect::{Collected, Given, collect};
+use crate::displays;
 use crate::error::NativeError;
 use crate::launcher::{LauncherProcess, watched};
 
@@ -35,6 +37,7 @@ pub(crate) struct Finished {
     pub(crate) stderr: Captured,
     pub(crate) usage: Usage,
     pub(crate) files: Collected,
+    pub(crate) displays: Vec<Display>,
     pub(crate) probed: Option<jail::Seen>,
     pub(crate) holders: Option<jail::Holders>,
 }
@@ -86,7 +89,9 @@ pub(crate) async fn begin(
     output: Bytes,
 ) -> Result<Going, NativeError> {
     let started = Instant::now();
-    let (streams, theirs) = Streams::open(stdin, output).map_err(NativeError::Pipes)?;
+    let (streams, mut theirs) = Streams::open(stdin, output).map_err(NativeError::Pipes)?;
+    let shown = if spec.files.iter().any(|file| file.path == displays::SUPPORT.0) { Some(a_file()?) } else { None };
+    theirs.control = shown.as_ref().map(File::try_clone).transpose().map_err(NativeError::Pipes)?.map(OwnedFd::from);
     let monitor = launcher.order(spec, contents, &theirs).await?;
     // Only the guest's side may hold these, or their end would never show.
     drop(theirs);
@@ -96,7 +101,13 @@ pub(crate) async fn begin(
         jail::Walls::Namespaces { .. } => None,
     };
     let attempt = Attempt { streams, reports: Reports::default(), files: Collected::default(), stopped: Stopped::No };
-    Ok(Going { attempt, monitor, limits: spec.limits, started, cpu_before: Duration::ZERO, _scratch: scratch })
+    Ok(Going { attempt, monitor, limits: spec.limits, started, shown, cpu_before: Duration::ZERO, _scratch: scratch })
+}
+
+/// A file in memory, the guest's to fill: it counts as its memory, and goes with the run.
+fn a_file() -> Result<File, NativeError> {
+    let file = rustix::fs::memfd_create("shown", rustix::fs::MemfdFlags::CLOEXEC);
+    Ok(file.map_err(|error| NativeError::Pipes(error.into()))?.into())
 }
 
 /// A jail that was ordered.
@@ -106,10 +117,15 @@ pub(crate) struct Going {
     monitor: AsyncFd<Monitor>,
     limits: jail::Limits,
     started: Instant,
+    /// What it shows is written here.
+    shown: Option<File>,
     /// What it had used when its program came.
     cpu_before: Duration,
     _scratch: Option<Scratch>,
 }
+
+/// What one that waits says when it is ready.
+const READY_LENGTH: usize = 17;
 
 /// A run's directory on the host. Gone already when this is dropped, unless the supervisor was killed.
 #[derive(Debug)]
@@ -140,14 +156,28 @@ pub(crate) enum Stdin {
 impl Going {
     /// Waits until it says that it is ready, which is the first thing that it says. False when it is not well.
     pub(crate) async fn is_ready(&mut self, patience: Duration) -> bool {
-        const READY: u8 = 6;
-        // With the CPU time that it took, in microseconds. So few bytes come in one piece.
-        let mut said = [0; 9];
+        let mut said = [0; READY_LENGTH];
         let stdout = &mut self.attempt.streams.stdout.pipe;
         let heard = tokio::time::timeout(patience, read(stdout, &mut said)).await;
-        let [sign, micros @ ..] = said;
-        self.cpu_before = Duration::from_micros(u64::from_le_bytes(micros));
-        matches!(heard, Ok(9)) && sign == READY
+        self.heard(heard.unwrap_or(0), &said).is_some()
+    }
+
+    /// The memory that it has, if it says already that it is ready.
+    pub(crate) fn is_ready_now(&mut self) -> Option<u64> {
+        let mut said = [0; READY_LENGTH];
+        let pipe = self.attempt.streams.stdout.pipe.as_ref()?;
+        // Straight from the pipe: tokio's own `try_read` gives nothing until its reactor has heard of the bytes.
+        let count = rustix::io::read(pipe, &mut said[..]).ok()?;
+        self.heard(count, &said)
+    }
+
+    /// A sign, the CPU time that it took, in microseconds, and the memory that it has. So few bytes come in one piece.
+    fn heard(&mut self, count: usize, said: &[u8; READY_LENGTH]) -> Option<u64> {
+        const READY: u8 = 6;
+        let (sign, numbers) = said.split_first()?;
+        let (micros, memory) = numbers.split_first_chunk::<8>()?;
+        self.cpu_before = Duration::from_micros(u64::from_le_bytes(*micros));
+        (count == READY_LENGTH && *sign == READY).then_some(u64::from_le_bytes(memory.try_into().ok()?))
     }
 
     /// Follows it to its end. Dropping the future ends it.
@@ -168,7 +198,7 @@ impl Going {
         if let Some(failure) = reports.failure {
             return Err(failure.into());
         }
-        // Only the launcher reports the end. Without it nobody vouches for what else is reported.
+        // Without an end that our supervisor or the launcher reports, nobody vouches for what else is reported.
         let ended = reports.ended.ok_or_else(|| NativeError::LauncherGone(io::ErrorKind::ConnectionAborted.into()))?;
         let status = status(stopped, reports.exit, &ended, &self.limits).ok_or(NativeError::SupervisorLost)?;
         Ok(Finished {
@@ -178,6 +208,7 @@ impl Going {
             stderr: streams.stderr.capture.finish(),
             usage: usage(self.started.elapsed(), self.cpu_before, reports.exit, &ended),
             files,
+            displays: self.shown.map(displays::read).unwrap_or_default(),
             probed: reports.probed,
             holders: reports.holders,
         })
@@ -222,6 +253,7 @@ impl Attempt {
             tokio::select! {
                 report = next_report(monitor) => {
                     let Some((report, descriptors)) = report.map_err(NativeError::Reports)? else { return Ok(()) };
+                    // When it is reported, and at the end in any case, its supervisor or the kernel has ended all guests.
                     let is_exit = matches!(report, Report::Exited(_));
                     if matches!((&report, clock), (Report::Ready, Clock::FromReady)) {
                         deadline = Instant::now() + Duration::from_millis(wall_millis) + GRACE;
@@ -230,9 +262,7 @@ impl Attempt {
                     if let (Some(listener), Some(way_out)) = (self.reports.way_out.take(), input.way_out) {
                         serving = Some(Box::pin(egress::serve(listener, way_out.gate.clone(), way_out.log)));
                     }
-                    // Behind namespaces the last guests end after the supervisor, elsewhere before it: read when they are gone.
-                    let all_gone = if monitor.get_ref().ends_with_its_supervisor() { progress == Progress::Over } else { is_exit };
-                    if all_gone && let Some(workspace) = self.reports.workspace.take() {
+                    if (is_exit || progress == Progress::Over) && let Some(workspace) = self.reports.workspace.take() {
                         self.files = collect(&workspace, input.files, input.collect);
                         monitor.get_ref().release();
                     }
@@ -268,7 +298,7 @@ async fn next_report(monitor: &AsyncFd<Monitor>) -> io::Result<Option<(Report, V
     monitor.async_io(tokio::io::Interest::READABLE, Monitor::receive).await
 }
 
-async fn read(pipe: &mut Option<Receiver>, buffer: &mut [u8]) -> usize {
+pub(crate) async fn read(pipe: &mut Option<Receiver>, buffer: &mut [u8]) -> usize {
     match pipe {
         // A pipe that cannot be read has nothing more to give.
         Some(pipe) => pipe.read(buffer).await.unwrap_or(0),
@@ -318,8 +348,18 @@ impl Reports {
                     return Progress::Over;
                 }
             }
-            Report::Failed(_) => {}
-            Report::Exited(exit) => self.exit = Some(exit),
+            Report::Exited(exit) => {
+                (self.exit, self.ended) = (Some(exit), exit.alone);
+                if exit.alone.is_some() {
+                    return Progress::Over;
+                }
+            }
+            // A later failure; or of sessions.
+            Report::Failed(_)
+            | Report::BatchEnded { .. }
+            | Report::Cleared(_)
+            | Report::Resting(_)
+            | Report::Written(_) => {}
             Report::Ended(ended) => {
                 self.ended = Some(ended);
                 return Progress::Over;
@@ -338,9 +378,9 @@ struct Streams {
 }
 
 #[derive(Debug)]
-struct Output {
-    pipe: Option<Receiver>,
-    capture: Capture,
+pub(crate) struct Output {
+    pub(crate) pipe: Option<Receiver>,
+    pub(crate) capture: Capture,
 }
 
 impl Streams {
@@ -359,7 +399,7 @@ impl Streams {
         };
         let (guest_stdout, stdout) = output()?;
         let (guest_stderr, stderr) = output()?;
-        let guest = RunStdio { stdin: guest_stdin, stdout: guest_stdout, stderr: guest_stderr };
+        let guest = RunStdio { stdin: guest_stdin, stdout: guest_stdout, stderr: guest_stderr, control: None };
         Ok((Self { stdin, stdout, stderr }, guest))
     }
 
@@ -377,7 +417,7 @@ impl Streams {
 }
 
 impl Output {
-    fn took(&mut self, count: usize, buffer: &[u8], stream: Stream, live: &mut dyn LiveOutput) {
+    pub(crate) fn took(&mut self, count: usize, buffer: &[u8], stream: Stream, live: &mut dyn LiveOutput) {
         match buffer.get(..count) {
             Some(bytes) if count > 0 => {
                 self.capture.push(bytes);
@@ -407,7 +447,7 @@ fn status(stopped: Stopped, exit: Option<Exit>, ended: &Ended, limits: &jail::Li
 const SIGKILL: i32 = 9;
 
 /// Reads a wait status. A signal that a limit sends means that limit only when the limit was reached: guests can send signals too.
-fn judge(status: i32, ended: &Ended, limits: &jail::Limits) -> Status {
+pub(crate) fn judge(status: i32, ended: &Ended, limits: &jail::Limits) -> Status {
     const SIGXCPU: i32 = 24;
     const SIGXFSZ: i32 = 25;
     let out_of_time = ended.cpu_micros / 1000 >= limits.cpu_millis;

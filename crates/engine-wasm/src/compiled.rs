@@ -317,6 +317,7 @@ impl Spent {
             wall_micros: self.wall_micros(),
             cpu_micros: self.cpu_micros,
             peak_bytes: self.peak_bytes,
+            lost: None,
         }
     }
 

@@ -15,8 +15,8 @@ use tokio::sync::mpsc;
 
 use crate::error::WasmError;
 use crate::protocol::{
-    self, Control, Envelope, Finished, Greeting, Hello, Job, MAX_PACKET, More, OUTPUT_WINDOW, OutputStream, Part,
-    Piece, Reply, Reset, RunId, RuntimeEntry, TreeEntry,
+    self, Answer, Control, Envelope, Errand, Fault, Finished, Greeting, Hello, Job, MAX_PACKET, More, OUTPUT_WINDOW,
+    OutputStream, Part, Piece, Reply, Reset, RunId, RuntimeEntry, SessionId, Task, TreeEntry,
 };
 use crate::wall::{Confined, Wall};
 
@@ -24,6 +24,10 @@ use crate::wall::{Confined, Wall};
 const START: Duration = Duration::from_secs(20);
 /// How long after its deadline a run may take to end before its worker is ended for it.
 const GRACE: Duration = Duration::from_secs(1);
+/// The same for a cell, which is asked to stop before it is ended. Others' sessions end with its worker.
+const CELL_GRACE: Duration = Duration::from_secs(5);
+/// How long a worker may take for what is no run. A session of gigabytes is written to a disk in this time.
+const ERRAND: Duration = Duration::from_mins(2);
 /// The largest reply: what a worker that a guest has taken over could make us hold. Above what is brought back of files and output.
 const MAX_REPLY: usize = 128 << 20;
 
@@ -145,11 +149,67 @@ impl Connection {
         layer: Option<&OwnedFd>,
         live: &mut dyn LiveOutput,
     ) -> Result<Finished, WasmError> {
-        let id = job.id;
-        let wall = Duration::from_micros(job.limits.wall_micros);
+        let order = Order { id: job.id, wall: Duration::from_micros(job.limits.wall_micros) + GRACE };
+        self.follow(Task::Run(job), order, layer, live).await
+    }
+
+    /// Runs a cell to its end. Dropping the future cancels it.
+    pub(crate) async fn run_cell(
+        &self,
+        session: SessionId,
+        job: Job,
+        layer: Option<&OwnedFd>,
+        live: &mut dyn LiveOutput,
+    ) -> Result<Finished, WasmError> {
+        let order = Order { id: job.id, wall: Duration::from_micros(job.limits.wall_micros) + CELL_GRACE };
+        self.follow(Task::Cell(session, job), order, layer, live).await
+    }
+
+    /// Has an errand done for a session. Beside it go files.
+    pub(crate) async fn ask(
+        &self,
+        session: SessionId,
+        errand: Errand,
+        files: &[BorrowedFd<'_>],
+    ) -> Result<Result<Answer, Fault>, WasmError> {
+        let id = self.number();
+        let mut asked = self.register(id)?;
+        self.send_task(Task::Errand(session, id, errand), files).await?;
+        loop {
+            match tokio::time::timeout(ERRAND, asked.replies.recv()).await {
+                Ok(Some(Reply::Answer(answer))) => {
+                    asked.over = Over::Yes;
+                    return Ok(*answer);
+                }
+                Ok(Some(Reply::Output(_) | Reply::Finished(_))) => {}
+                Ok(None) => return Err(WasmError::WorkerLost),
+                Err(_) => {
+                    self.end();
+                    return Err(WasmError::Unresponsive);
+                }
+            }
+        }
+    }
+
+    /// Says that nobody will use a session any more.
+    pub(crate) fn close(&self, session: SessionId) {
+        if self.is_alive() && protocol::send(&self.control, &Control::Close(session), &[]).is_err() {
+            // It cannot be told, and must not keep what it has.
+            self.end();
+        }
+    }
+
+    async fn follow(
+        &self,
+        task: Task,
+        order: Order,
+        layer: Option<&OwnedFd>,
+        live: &mut dyn LiveOutput,
+    ) -> Result<Finished, WasmError> {
+        let id = order.id;
         let mut run = self.register(id)?;
-        self.send_job(job, layer).await?;
-        let deadline = tokio::time::Instant::now() + wall + GRACE;
+        self.send_task(task, layer.map(AsFd::as_fd).as_slice()).await?;
+        let deadline = tokio::time::Instant::now() + order.wall;
         let mut unacknowledged = 0;
         loop {
             let reply = tokio::select! {
@@ -174,6 +234,7 @@ impl Connection {
                     pass_on(&finished.output, live);
                     return Ok(*finished);
                 }
+                Reply::Answer(_) => {}
             }
         }
     }
@@ -186,15 +247,14 @@ impl Connection {
         Ok(Registered { connection: self, id, replies, over: Over::No })
     }
 
-    async fn send_job(&self, job: Job, layer: Option<&OwnedFd>) -> Result<(), WasmError> {
-        let layer = layer.map(AsFd::as_fd);
-        let packet = protocol::encode(&Envelope::Inline(Box::new(job))).map_err(WasmError::Sockets)?;
+    async fn send_task(&self, task: Task, files: &[BorrowedFd<'_>]) -> Result<(), WasmError> {
+        let packet = protocol::encode(&Envelope::Inline(Box::new(task))).map_err(WasmError::Sockets)?;
         if packet.len() <= MAX_PACKET {
-            return self.send_packet(&packet, layer.as_slice()).await;
+            return self.send_packet(&packet, files).await;
         }
         let (memfd, length) = pack(&packet).map_err(WasmError::Sockets)?;
         let envelope = protocol::encode(&Envelope::Beside(length)).map_err(WasmError::Sockets)?;
-        let descriptors: Vec<BorrowedFd<'_>> = [memfd.as_fd()].into_iter().chain(layer).collect();
+        let descriptors: Vec<BorrowedFd<'_>> = [memfd.as_fd()].into_iter().chain(files.iter().copied()).collect();
         self.send_packet(&envelope, &descriptors).await
     }
 
@@ -263,6 +323,13 @@ fn pass_on(pieces: &[Piece], live: &mut dyn LiveOutput) -> u64 {
     total
 }
 
+/// A run that is followed to its end.
+struct Order {
+    id: RunId,
+    /// How long that may take.
+    wall: Duration,
+}
+
 /// A run that waits for its replies. Dropped before its end, it is cancelled.
 struct Registered<'a> {
     connection: &'a Connection,
@@ -312,11 +379,11 @@ async fn hear_replies(connection: Weak<Connection>) {
     }
 }
 
-/// A job too large for a packet, in a file of its own.
+/// A task too large for a packet, in a file of its own.
 fn pack(packet: &[u8]) -> io::Result<(OwnedFd, u64)> {
     use std::io::{Seek as _, Write as _};
 
-    // The envelope's own tag is its first byte; what follows is the job.
+    // The envelope's own tag is its first byte; what follows is the task.
     let job = packet.get(1..).unwrap_or_default();
     let mut file = std::fs::File::from(rustix::fs::memfd_create("belljar-job", MemfdFlags::CLOEXEC)?);
     file.write_all(job)?;

@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Serialize;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use sandbox::Display;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use wasmtime::{Caller, Instance, Linker, Result, Store};
+use wasmtime::{Caller, Instance, Linker, Module, Result, Store};
 
 use crate::guest::Guest;
-use crate::protocol::{Job, ReportedError};
+use crate::protocol::{Job, Report, ReportedError, Shown};
+use crate::run::Manner;
 
 /// What is particular to one runtime: its imports beyond WASI, how it is started, how a program is given to it.
 pub(crate) trait Driver: Send + Sync + fmt::Debug {
@@ -30,6 +34,37 @@ pub(crate) trait Driver: Send + Sync + fmt::Debug {
 
     /// Runs a program to its end; returns its exit code. An error is a trap, an exit by WASI, or the end of the run's time.
     fn run(&self, store: &mut Store<Guest>, instance: &Instance, job: &Job) -> Result<i32>;
+
+    /// Whether instances of this module can run cells, and how each is ended.
+    fn cells(&self, _: &Module) -> Option<Manner> {
+        None
+    }
+
+    /// Where an instance that is going to run cells has the list of words that tell it to stop; see [`Ask`](crate::halt::Ask).
+    fn ask(&self, _: &mut Store<Guest>, _: &Instance) -> Result<Option<u32>> {
+        Ok(None)
+    }
+
+    /// Runs a program that leaves the instance as the next one is to find it. An error is the end of the instance.
+    fn cell(&self, store: &mut Store<Guest>, instance: &Instance, cell: &Cell<'_>) -> Result<i32> {
+        self.run(store, instance, cell.job)
+    }
+}
+
+/// A program for an instance that has run others.
+#[derive(Debug)]
+pub(crate) struct Cell<'a> {
+    pub(crate) job: &'a Job,
+    /// What it is called where it has to be called something.
+    pub(crate) name: String,
+    /// Whether other packages are there than in the cell before.
+    pub(crate) packages: Packages,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packages {
+    Same,
+    Changed,
 }
 
 /// When a runtime is started.
@@ -66,7 +101,31 @@ struct Circumstances<'a> {
     args: &'a [String],
     env: BTreeMap<&'a str, &'a str>,
     variables: BTreeMap<&'a str, &'a RawValue>,
+    /// Of a cell: whether it has standard input, and whether packages have changed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stdin: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    imports: bool,
 }
+
+impl<'a> Circumstances<'a> {
+    fn of(job: &'a Job) -> Result<Self> {
+        let variables = job.variables.iter();
+        Ok(Self {
+            file: &job.file,
+            args: &job.args,
+            env: job.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+            variables: variables
+                .map(|(name, json)| Ok((name.as_str(), serde_json::from_str(json)?)))
+                .collect::<Result<_>>()?,
+            stdin: !job.stdin.is_empty(),
+            imports: false,
+        })
+    }
+}
+
+/// What a reactor that runs cells exports beside the rest.
+const CELL: &str = "belljar_cell";
 
 impl Driver for Reactor {
     fn link(&self, linker: &mut Linker<Guest>) -> Result<()> {
@@ -79,22 +138,37 @@ impl Driver for Reactor {
     }
 
     fn run(&self, store: &mut Store<Guest>, instance: &Instance, job: &Job) -> Result<i32> {
-        let circumstances = Circumstances {
-            file: &job.file,
-            args: &job.args,
-            env: job.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
-            variables: job
-                .variables
-                .iter()
-                .map(|(name, json)| Ok((name.as_str(), serde_json::from_str(json)?)))
-                .collect::<Result<_>>()?,
-        };
-        let circumstances = serde_json::to_vec(&circumstances)?;
-        let (code, code_length) = put(store, instance, &job.code)?;
-        let (circumstances, length) = put(store, instance, &circumstances)?;
-        let run = instance.get_typed_func::<(u32, u32, u32, u32), i32>(&mut *store, "belljar_run")?;
-        run.call(store, (code, code_length, circumstances, length))
+        call(store, instance, "belljar_run", &job.code, &Circumstances::of(job)?)
     }
+
+    fn cells(&self, module: &Module) -> Option<Manner> {
+        module.get_export(CELL).map(|_| Manner::Asked)
+    }
+
+    fn cell(&self, store: &mut Store<Guest>, instance: &Instance, cell: &Cell<'_>) -> Result<i32> {
+        let imports = cell.packages == Packages::Changed;
+        let circumstances = Circumstances { file: &cell.name, imports, ..Circumstances::of(cell.job)? };
+        call(store, instance, CELL, &cell.job.code, &circumstances)
+    }
+
+    fn ask(&self, store: &mut Store<Guest>, instance: &Instance) -> Result<Option<u32>> {
+        let list = instance.get_typed_func::<(), u32>(&mut *store, "belljar_interrupt")?;
+        list.call(store, ()).map(Some)
+    }
+}
+
+fn call(
+    store: &mut Store<Guest>,
+    instance: &Instance,
+    function: &str,
+    code: &[u8],
+    circumstances: &Circumstances<'_>,
+) -> Result<i32> {
+    let circumstances = serde_json::to_vec(circumstances)?;
+    let (code, code_length) = put(store, instance, code)?;
+    let (circumstances, length) = put(store, instance, &circumstances)?;
+    let run = instance.get_typed_func::<(u32, u32, u32, u32), i32>(&mut *store, function)?;
+    run.call(store, (code, code_length, circumstances, length))
 }
 
 /// Names and values as a JSON object.
@@ -119,8 +193,10 @@ fn put(store: &mut Store<Guest>, instance: &Instance, bytes: &[u8]) -> Result<(u
     Ok((pointer, length))
 }
 
-/// The most that is taken of anything a guest reports.
+/// The most that is taken of anything a guest reports,
 const MAX_REPORT: usize = 1 << 20;
+/// and of something that it shows, which is in JSON here.
+const MAX_SHOWN: usize = Display::MAX_SIZE / 3 * 4 + (64 << 10);
 
 /// The reactor's own import: what it has to say beside its output.
 fn report(mut caller: Caller<'_, Guest>, kind: u32, pointer: u32, length: u32) -> Result<()> {
@@ -128,11 +204,16 @@ fn report(mut caller: Caller<'_, Guest>, kind: u32, pointer: u32, length: u32) -
     const VALUE_PRINTED: u32 = 1;
     const ERROR: u32 = 2;
     const UNSUPPORTED: u32 = 3;
+    const DISPLAY: u32 = 4;
     let (memory, guest) = Guest::split(&mut caller)?;
     let start = pointer as usize;
-    let length = (length as usize).min(MAX_REPORT);
+    let length = (length as usize).min(if kind == DISPLAY { MAX_SHOWN } else { MAX_REPORT });
     let bytes = start.checked_add(length).and_then(|end| memory.get(start..end));
     let Some(bytes) = bytes else { return Err(wasmtime::Error::msg("a report outside memory")) };
+    if kind == DISPLAY {
+        guest.report.show(bytes);
+        return Ok(());
+    }
     let text = String::from_utf8_lossy(bytes).into_owned();
     let report = &mut guest.report;
     match kind {
@@ -144,4 +225,32 @@ fn report(mut caller: Caller<'_, Guest>, kind: u32, pointer: u32, length: u32) -
         _ => {}
     }
     Ok(())
+}
+
+impl Report {
+    /// Takes something that a driver shows, as JSON, if it can be read and there is room.
+    fn show(&mut self, json: &[u8]) {
+        #[derive(Deserialize)]
+        struct Given {
+            mime: String,
+            #[serde(default)]
+            text: Option<String>,
+            #[serde(default)]
+            base64: Option<String>,
+        }
+        let Ok(given) = serde_json::from_slice::<Given>(json) else { return };
+        let data = match (given.text, given.base64) {
+            (Some(text), _) => text.into_bytes(),
+            (None, Some(encoded)) => match BASE64.decode(encoded) {
+                Ok(data) => data,
+                Err(_) => return,
+            },
+            (None, None) => return,
+        };
+        let total: usize = self.displays.iter().map(|shown| shown.data.len()).sum();
+        // One more than there may be, so that the server can say so.
+        if self.displays.len() <= Display::MAX_COUNT && total + data.len() <= Display::MAX_TOTAL {
+            self.displays.push(Shown { mime: given.mime, data });
+        }
+    }
 }

@@ -20,6 +20,12 @@ pub enum WasmError {
     /// A run did not end when its time was over, and its worker was ended for it.
     #[error("the worker process that hosted this run did not answer, and was ended")]
     Unresponsive,
+    /// What a session was asked for cannot be done.
+    #[error("the session: {0}")]
+    Session(String),
+    /// A session could not be written down.
+    #[error("the session cannot be saved")]
+    Save(#[source] io::Error),
     /// Sockets to the worker.
     #[error("cannot speak to a worker process")]
     Sockets(#[source] io::Error),

@@ -1,5 +1,6 @@
 //! One run on one thread: an instance is made, a driver runs the program in it, and what came of it is put together.
 
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,24 +16,26 @@ use crate::layers::Layers;
 use crate::protocol::{Collecting, End, Finished, Job, JobLimits, MadeFile, Report, RunId, TOO_LARGE, Work};
 use crate::run::{Interruption, Run};
 use crate::runtime::Runtime;
+use crate::sessions::Sessions;
 use crate::snapshot;
 use crate::timekeeper::Timekeeper;
 
 /// Runs jobs. Shared by all threads of a worker.
 pub(crate) struct Executor {
     runtimes: Vec<Runtime>,
-    layers: Layers,
-    timekeeper: Arc<Timekeeper>,
+    pub(crate) layers: Layers,
+    pub(crate) timekeeper: Arc<Timekeeper>,
+    pub(crate) sessions: Sessions,
 }
 
 /// What is left of a run when its answer is ready. Takes a while to drop, which nobody should wait for.
 pub(crate) struct Remains {
-    _store: Option<Store<Guest>>,
+    pub(crate) _store: Option<Store<Guest>>,
 }
 
 impl Executor {
     pub(crate) fn new(runtimes: Vec<Runtime>, timekeeper: Arc<Timekeeper>) -> Self {
-        Self { runtimes, layers: Layers::default(), timekeeper }
+        Self { runtimes, layers: Layers::default(), timekeeper, sessions: Sessions::default() }
     }
 
     /// Runs a job to its end on this thread. `layer` is the tree of its packages.
@@ -67,15 +70,24 @@ impl Executor {
             wall_micros: micros(run.elapsed()),
             cpu_micros: micros(cpu),
             peak_bytes,
+            lost: None,
         };
         (finished, Remains { _store: store })
     }
 
+    pub(crate) fn runtime_named(&self, name: &str) -> Option<(u32, &Runtime)> {
+        (0..).zip(&self.runtimes).find(|(_, runtime)| runtime.name == name)
+    }
+
+    pub(crate) fn runtime(&self, index: u32) -> Result<&Runtime> {
+        let runtime = usize::try_from(index).ok().and_then(|index| self.runtimes.get(index));
+        runtime.ok_or_else(|| wasmtime::Error::msg("there is no such runtime"))
+    }
+
     fn run(&self, job: &Job, layer: Option<&OwnedFd>, run: &Arc<Run>) -> Result<(End, Store<Guest>)> {
-        let runtime = usize::try_from(job.runtime).ok().and_then(|index| self.runtimes.get(index));
-        let runtime = runtime.ok_or_else(|| wasmtime::Error::msg("there is no such runtime"))?;
+        let runtime = self.runtime(job.runtime)?;
         let layered = match &job.layer {
-            Some(entry) => Some(self.layers.image(job.runtime, runtime, entry, layer)?),
+            Some(entry) => Some(self.layers.image(job.runtime, runtime, entry, layer)?.1),
             None => None,
         };
         let surroundings = Surroundings {
@@ -94,18 +106,23 @@ impl Executor {
             Err(error) => return Err(error),
         };
         Guest::adopt(&mut store, &instance)?;
-        let memory = Guest::memory(&store)?.data_ptr(&store).addr();
-        let forbidden = memory..memory + runtime.memories.lowest_address() as usize;
+        let forbidden = forbidden(runtime, &store)?;
         let result =
-            halt::stoppable(&runtime.grounds, run, forbidden, || runtime.driver.run(&mut store, &instance, job));
+            halt::stoppable(&runtime.grounds, run, forbidden, None, || runtime.driver.run(&mut store, &instance, job));
         if run.interruption().is_some() {
             // It was sent to a trap, of which a driver may have thought what it thinks of traps.
             let report = &mut store.data_mut().report;
             (report.error, report.unsupported) = (None, None);
         }
-        let end = judge(result, run, store.data());
+        let end = judge(&result, run, store.data());
         Ok((end, store))
     }
+}
+
+/// Addresses of an instance's memory that cannot be touched.
+pub(crate) fn forbidden(runtime: &Runtime, store: &Store<Guest>) -> Result<Range<usize>> {
+    let memory = Guest::memory(store)?.data_ptr(store).addr();
+    Ok(memory..memory + runtime.memories.lowest_address() as usize)
 }
 
 /// Makes machine code of a module. Nothing interrupts this; the server ends the process if it takes too long.
@@ -127,6 +144,7 @@ fn translate(job: &Job, run: &Run) -> Finished {
         wall_micros: micros(run.elapsed()),
         cpu_micros: micros(run.cpu_time()),
         peak_bytes: 0,
+        lost: None,
     }
 }
 
@@ -176,22 +194,24 @@ pub(crate) fn set_up_store(engine: &Engine, image: &Image, memory: u64) -> Resul
     Ok((new_store(engine, &surroundings, &run)?, run))
 }
 
-fn new_store(engine: &Engine, surroundings: &Surroundings<'_>, run: &Arc<Run>) -> Result<Store<Guest>> {
+pub(crate) fn new_store(engine: &Engine, surroundings: &Surroundings<'_>, run: &Arc<Run>) -> Result<Store<Guest>> {
     let mut store = Store::new(engine, Guest::new(surroundings, Arc::clone(run))?);
     store.limiter(|guest| guest.limiter());
     Ok(store)
 }
 
 const SIGILL: i32 = 4;
-const SIGABRT: i32 = 6;
+pub(crate) const SIGABRT: i32 = 6;
 const SIGFPE: i32 = 8;
 const SIGSEGV: i32 = 11;
 
 /// How a run ended, from what wasmtime and our own limits say.
-fn judge(result: Result<i32>, run: &Run, guest: &Guest) -> End {
+pub(crate) fn judge(result: &Result<i32>, run: &Run, guest: &Guest) -> End {
     let end = match result {
         // It may have come to its end before anybody could stop it.
         Ok(_) if run.interruption() == Some(Interruption::Fault) => interrupted(run),
+        // It stopped since it was asked to.
+        Ok(_) if run.asked().is_some() => interrupted(run),
         // As the kernel does it.
         Ok(code) => End::Exited(code.to_le_bytes()[0]),
         Err(error) => match (error.downcast_ref::<belljar_wasi::End>(), error.downcast_ref::<Trap>()) {
@@ -207,13 +227,13 @@ fn judge(result: Result<i32>, run: &Run, guest: &Guest) -> End {
         && match &end {
             End::Trapped { .. } => true,
             End::Exited(code) => *code != 0 && guest.report.is_out_of_memory(),
-            End::TimedOut | End::Cancelled | End::OverCpu | End::OverMemory => false,
+            End::TimedOut | End::Cancelled | End::OverCpu | End::OverMemory | End::OverDisk => false,
         };
     if for_want_of_memory { End::OverMemory } else { end }
 }
 
 fn interrupted(run: &Run) -> End {
-    match run.interruption() {
+    match run.interruption().or(run.asked()) {
         Some(Interruption::Cancelled) => End::Cancelled,
         Some(Interruption::OverCpu) => End::OverCpu,
         Some(Interruption::Fault) => End::Trapped { signal: SIGSEGV, message: Trap::MemoryOutOfBounds.to_string() },
@@ -241,22 +261,27 @@ fn signal_of(trap: Trap) -> i32 {
 
 fn made_files(guest: &mut Guest, job: &Job) -> (Vec<MadeFile>, Vec<String>) {
     let (mut files, mut links) = guest.take_changed_files(job);
-    // No more than the server will take, and so many more that it can say what it did not.
-    files.truncate(OutputFile::MAX_COUNT + SkippedFile::MAX_COUNT);
-    links.truncate(SkippedFile::MAX_COUNT);
-    let mut budget = match job.collect {
-        Collecting::Sizes => 0,
-        Collecting::Contents => OutputFile::MAX_CONTENTS,
-    };
-    for file in &mut files {
-        match budget.checked_sub(file.size) {
-            Some(rest) if job.collect == Collecting::Contents => budget = rest,
-            _ => file.contents = None,
-        }
-    }
+    shorten(&mut files, &mut links, job.collect);
     (files, links)
 }
 
-fn micros(duration: Duration) -> u64 {
+/// Leaves out what the server would not take.
+pub(crate) fn shorten(files: &mut Vec<MadeFile>, links: &mut Vec<String>, collect: Collecting) {
+    // No more than the server will take, and so many more that it can say what it did not.
+    files.truncate(OutputFile::MAX_COUNT + SkippedFile::MAX_COUNT);
+    links.truncate(SkippedFile::MAX_COUNT);
+    let mut budget = match collect {
+        Collecting::Sizes => 0,
+        Collecting::Contents => OutputFile::MAX_CONTENTS,
+    };
+    for file in files {
+        match budget.checked_sub(file.size) {
+            Some(rest) if collect == Collecting::Contents => budget = rest,
+            _ => file.contents = None,
+        }
+    }
+}
+
+pub(crate) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use belljar_wasi::{Context, FileOrigin, Host, Image, Interrupted, OutputStream, Quota};
+use belljar_wasi::{Context, Disk, FileOrigin, Host, Image, Interrupted, OutputStream, Quota};
 use wasmtime::{AsContextMut, Caller, Instance, Linker, Memory, ResourceLimiter, Result, Store};
 
+use crate::halt::{self, Ask};
 use crate::protocol::{self, Job, JobFile, JobLimits, MadeFile, Report};
 use crate::run::Run;
 
@@ -16,7 +17,33 @@ pub(crate) struct Guest {
     limiter: Limiter,
     memory: Option<Memory>,
     run: Arc<Run>,
+    /// Where the list of words is that tell it to stop; see [`Ask`].
+    ask: Option<u32>,
     pub(crate) report: Report,
+    pub(crate) cell: CellState,
+}
+
+/// Where an instance is with a cell, for drivers that have to know.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum CellState {
+    /// It runs a program of its own.
+    #[default]
+    None,
+    /// The cell goes on, until its run is asked to stop.
+    Running,
+    /// It has ended itself, with this code.
+    Exited(u32),
+    /// It is over, and what is left to do is not interrupted.
+    Over,
+}
+
+/// What becomes of a guest after a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    /// It has others.
+    Stays,
+    /// It goes.
+    Gone,
 }
 
 /// What a guest is put into.
@@ -51,7 +78,79 @@ impl Guest {
         wasi.set_stdin(surroundings.stdin.to_vec());
         wasi.set_lowest_address(surroundings.lowest_address);
         let limiter = Limiter { most: surroundings.base_memory + limits.memory, peak: 0, refused: Refused::No };
-        Ok(Self { wasi: Some(wasi), limiter, memory: None, run, report: Report::default() })
+        let (report, cell) = (Report::default(), CellState::None);
+        Ok(Self { wasi: Some(wasi), limiter, memory: None, run, ask: None, report, cell })
+    }
+
+    /// Begins another run of this guest, on this disk, which it has until [`Guest::leave`].
+    pub(crate) fn enter(&mut self, run: &Arc<Run>, disk: &mut Disk, stdin: &[u8]) -> Result<()> {
+        self.run = Arc::clone(run);
+        self.report = Report::default();
+        self.limiter.refused = Refused::No;
+        let wasi = self.wasi()?;
+        wasi.host_mut().enter(run);
+        wasi.set_stdin(stdin.to_vec());
+        wasi.swap_disk(disk);
+        Ok(())
+    }
+
+    /// The end of such a run: the disk back, and what the driver says.
+    pub(crate) fn leave(&mut self, disk: &mut Disk, and: Afterwards) -> Report {
+        if let Some(wasi) = &mut self.wasi {
+            wasi.host_mut().leave();
+            if and == Afterwards::Gone {
+                wasi.close_all();
+            }
+            wasi.swap_disk(disk);
+        }
+        std::mem::take(&mut self.report)
+    }
+
+    /// A guest with the same open files and limits.
+    pub(crate) fn fork(&self, image: &Image) -> Result<Self> {
+        let wasi = self.wasi.as_ref().ok_or_else(no_instance)?;
+        let wasi = wasi.fork(wasi.host().fork(), image);
+        Ok(Self {
+            wasi: Some(wasi),
+            limiter: Limiter { refused: Refused::No, ..self.limiter },
+            memory: None,
+            run: Arc::clone(&self.run),
+            ask: self.ask,
+            report: Report::default(),
+            cell: CellState::None,
+        })
+    }
+
+    /// How the instance is told to stop, when it can be.
+    pub(crate) fn ask(store: &Store<Self>) -> Option<Ask> {
+        let (list, memory) = (store.data().ask?, store.data().memory?);
+        Some(Ask { memory: memory.data_ptr(store), size: memory.data_size(store), list })
+    }
+
+    /// Remembers where the list of words is.
+    pub(crate) fn set_ask(&mut self, list: u32) {
+        self.ask = Some(list);
+    }
+
+    /// Whether the interpreter, which asks now and then, is to stop what it does.
+    pub(crate) fn should_stop(&self) -> bool {
+        match self.cell {
+            CellState::None | CellState::Over => false,
+            CellState::Running => {
+                self.run.take_ask();
+                self.run.asked().is_some()
+            }
+            CellState::Exited(_) => true,
+        }
+    }
+
+    /// After a call of the host, in which nothing else could tell it.
+    fn tell(memory: &mut [u8], guest: &Self) {
+        if let Some(list) = guest.ask
+            && guest.run.take_ask()
+        {
+            halt::set_words(memory, list);
+        }
     }
 
     /// Remembers where the instance's memory is, so that no call has to look it up.
@@ -79,6 +178,11 @@ impl Guest {
     /// Its files, clocks and streams.
     pub(crate) fn wasi(&mut self) -> Result<&mut Context<World>> {
         self.wasi.as_mut().ok_or_else(no_instance)
+    }
+
+    /// The same for who only looks, between its runs.
+    pub(crate) fn wasi_at_rest(&self) -> Result<&Context<World>> {
+        self.wasi.as_ref().ok_or_else(no_instance)
     }
 
     pub(crate) fn limiter(&mut self) -> &mut dyn ResourceLimiter {
@@ -128,11 +232,38 @@ pub(crate) struct World {
     run: Arc<Run>,
     /// Where its monotonic clock starts. Not the machine's own start, which is nobody's business.
     epoch: Instant,
+    /// CPU time of runs of the same guest that are over.
+    cpu_before: Duration,
 }
 
 impl World {
     fn new(run: Arc<Run>) -> Self {
-        Self { run, epoch: Instant::now() }
+        Self { run, epoch: Instant::now(), cpu_before: Duration::ZERO }
+    }
+
+    /// Clocks go on where they are.
+    fn enter(&mut self, run: &Arc<Run>) {
+        self.run = Arc::clone(run);
+    }
+
+    fn leave(&mut self) {
+        self.cpu_before += self.run.cpu_time();
+    }
+
+    fn fork(&self) -> Self {
+        Self { run: Arc::clone(&self.run), epoch: self.epoch, cpu_before: self.cpu_before }
+    }
+
+    /// What its clocks show: time since its start, and CPU time.
+    pub(crate) fn clocks(&self) -> (Duration, Duration) {
+        (self.epoch.elapsed(), self.cpu_before)
+    }
+
+    /// Sets clocks to what others showed.
+    pub(crate) fn set_clocks(&mut self, elapsed: Duration, cpu: Duration) {
+        let now = Instant::now();
+        self.epoch = now.checked_sub(elapsed).unwrap_or(now);
+        self.cpu_before = cpu;
     }
 }
 
@@ -148,7 +279,7 @@ impl Host for World {
     }
 
     fn cpu_time(&self) -> u64 {
-        nanos(self.run.cpu_time())
+        nanos(self.cpu_before + self.run.cpu_time())
     }
 
     fn sleep(&mut self, duration: Duration) -> Result<(), Interrupted> {
@@ -179,7 +310,7 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 /// Holds an instance to its memory.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Limiter {
     most: u64,
     peak: u64,
@@ -227,7 +358,9 @@ macro_rules! link_function {
             stringify!($name),
             |mut caller: Caller<'_, Guest>, $($parameter: $type),*| -> Result<u32> {
                 let (memory, guest) = Guest::split(&mut caller)?;
-                Ok(guest.wasi()?.$name(memory, $($parameter),*)?.into())
+                let errno = guest.wasi()?.$name(memory, $($parameter),*)?;
+                Guest::tell(memory, guest);
+                Ok(errno.into())
             },
         )?
     };

@@ -10,6 +10,9 @@
 //! A guest's memory can have a page that nobody may touch. In guest code that is a trap. But filling and copying memory are functions of
 //! wasmtime's, in which a fault would be the end of the process: the guest gets that page, and the run has to end.
 //!
+//! A run that is only asked to stop is told in the same way: where the handler finds the thread in guest code, it sets the words of memory that
+//! a signal of the guest's own would set ([`Ask`]). Host calls tell it when they return.
+//!
 //! Guest code can be left at any instruction: what it was in the middle of is in its own memory and globals, which go with the instance.
 
 #![expect(unsafe_code, reason = "a signal handler, and the registers that it is given")]
@@ -91,6 +94,34 @@ struct Current<'a> {
     grounds: &'a Grounds,
     run: &'a Run,
     forbidden: Forbidden,
+    ask: Option<Ask>,
+}
+
+/// How a guest is told that it should stop: where its memory is, and in it the list of words to set, which starts with how many there are.
+/// Each is an address and the bits that are set there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ask {
+    pub(crate) memory: *mut u8,
+    /// As it was when the guest started: it only grows.
+    pub(crate) size: usize,
+    pub(crate) list: u32,
+}
+
+/// Sets the words that the list at `list` names. All of it is the guest's own: it can only do this to itself.
+pub(crate) fn set_words(memory: &mut [u8], list: u32) {
+    /// The longest list.
+    const MOST: u32 = 8;
+    let word = |memory: &[u8], at: u32| {
+        memory.get(at as usize..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u32::from_le_bytes(*bytes))
+    };
+    for index in 0..word(memory, list).min(MOST) {
+        let entry = list.saturating_add(4 + index * 8);
+        let (place, bits) = (word(memory, entry), word(memory, entry.saturating_add(4)));
+        let set = word(memory, place) | bits;
+        if let Some(target) = memory.get_mut(place as usize..).and_then(|rest| rest.first_chunk_mut()) {
+            *target = set.to_le_bytes();
+        }
+    }
 }
 
 /// Addresses of the guest's memory that cannot be touched: whole pages at its start, or none.
@@ -106,7 +137,13 @@ thread_local! {
 }
 
 /// Runs guest code that a signal to this thread can end, if the run has to.
-pub(crate) fn stoppable<T>(grounds: &Grounds, run: &Run, forbidden: Range<usize>, guest: impl FnOnce() -> T) -> T {
+pub(crate) fn stoppable<T>(
+    grounds: &Grounds,
+    run: &Run,
+    forbidden: Range<usize>,
+    ask: Option<Ask>,
+    guest: impl FnOnce() -> T,
+) -> T {
     struct Reset;
     impl Drop for Reset {
         fn drop(&mut self) {
@@ -115,7 +152,8 @@ pub(crate) fn stoppable<T>(grounds: &Grounds, run: &Run, forbidden: Range<usize>
         }
     }
 
-    let current = Current { grounds, run, forbidden: Forbidden { start: forbidden.start, end: forbidden.end } };
+    let forbidden = Forbidden { start: forbidden.start, end: forbidden.end };
+    let current = Current { grounds, run, forbidden, ask };
     // The handler runs on this thread: what it must see has to be written before, and that is all there is to order.
     compiler_fence(Ordering::SeqCst);
     CURRENT.set((&raw const current).cast());
@@ -158,12 +196,22 @@ fn install_handler(signal: libc::c_int, handler: Handler) -> io::Result<()> {
 /// The handler: no lock, no allocation, nothing that could be half done already.
 extern "C" fn handle(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: `stoppable` sets this on the same thread, and takes it back before what it points to goes.
-    let Some(&Current { grounds, run, .. }) = (unsafe { CURRENT.get().as_ref() }) else { return };
+    let Some(&Current { grounds, run, ask, .. }) = (unsafe { CURRENT.get().as_ref() }) else { return };
     // SAFETY: the kernel gives a handler with SA_SIGINFO the registers as a `ucontext_t`, which are the thread's when it returns.
     let counter = program_counter(unsafe { &mut *context.cast() });
     // In the host too, which looks at what this finds out.
-    if run.must_end() && grounds.contain(*counter) {
+    let must_end = run.must_end();
+    if !grounds.contain(*counter) {
+        return;
+    }
+    if must_end {
         *counter = grounds.trap;
+    } else if run.take_ask()
+        && let Some(ask) = ask
+    {
+        // SAFETY: the memory of the instance that this thread runs, which is as large at least. The thread is in guest code, so that nobody has a
+        // reference into it; to the guest this is as if a signal had been handled between two of its instructions.
+        set_words(unsafe { std::slice::from_raw_parts_mut(ask.memory, ask.size) }, ask.list);
     }
 }
 
@@ -240,7 +288,7 @@ mod tests {
         let mut store = Store::new(module.engine(), ());
         let instance = Instance::new(&mut store, module, &[])?;
         let function = instance.get_typed_func::<(), ()>(&mut store, function)?;
-        stoppable(grounds, run, 0..0, || function.call(&mut store, ()))
+        stoppable(grounds, run, 0..0, None, || function.call(&mut store, ()))
     }
 
     #[test]
@@ -267,6 +315,20 @@ mod tests {
             stopper.join().expect("thread");
             assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::UnreachableCodeReached), "{error:?}");
         }
+    }
+
+    #[test]
+    fn words_are_set_where_there_are_any() {
+        let mut memory = vec![0_u8; 64];
+        for (at, word) in [(0, 3_u32), (4, 32), (8, 5), (12, 61), (16, 1), (20, u32::MAX), (24, 1), (32, 8)] {
+            memory[at..at + 4].copy_from_slice(&word.to_le_bytes());
+        }
+        set_words(&mut memory, 0);
+        assert_eq!(memory[32], 13);
+        assert!(memory[36..].iter().all(|byte| *byte == 0));
+        set_words(&mut memory, u32::MAX);
+        memory[0] = 255;
+        set_words(&mut memory, 0);
     }
 
     #[test]

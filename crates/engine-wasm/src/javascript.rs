@@ -1,6 +1,7 @@
 //! JavaScript: `QuickJS`, made into a small Node by the prelude in `runtimes/javascript`.
 
 mod address;
+mod cell;
 mod digest;
 mod engine;
 mod files;
@@ -14,11 +15,12 @@ use std::time::Duration;
 
 use belljar_wasi::{End, Host as _, OutputStream};
 use serde::Serialize;
-use wasmtime::{Caller, Instance, Linker, Result, Store, Trap};
+use wasmtime::{Caller, Instance, Linker, Module, Result, Store, Trap};
 
-use crate::driver::Driver;
+use crate::driver::{Cell, Driver};
 use crate::guest::Guest;
 use crate::protocol::Job;
+use crate::run::Manner;
 
 use engine::{Hook, Js, Places, Running, Stop, Value};
 use program::{Prepared, Role};
@@ -54,8 +56,9 @@ impl Driver for QuickJs {
     fn link(&self, linker: &mut Linker<Guest>) -> Result<()> {
         // UTC, wherever the machine is.
         linker.func_wrap("env", "host_get_timezone_offset", |_: u32, _: u32| 0_i32)?;
-        // A run is ended from outside; the engine need not ask.
-        linker.func_wrap("env", "host_interrupt", || 0_i32)?;
+        // A program is ended from outside; only in cells does the engine ask.
+        linker
+            .func_wrap("env", "host_interrupt", |caller: Caller<'_, Guest>| i32::from(caller.data().should_stop()))?;
         let places = Arc::clone(&self.places);
         linker.func_wrap(
             "env",
@@ -135,6 +138,25 @@ impl Driver for QuickJs {
     }
 
     fn run(&self, store: &mut Store<Guest>, instance: &Instance, job: &Job) -> Result<i32> {
+        self.with_engine(store, instance, |js| run_to_end(js, job))
+    }
+
+    fn cells(&self, _: &Module) -> Option<Manner> {
+        Some(Manner::Asked)
+    }
+
+    fn cell(&self, store: &mut Store<Guest>, instance: &Instance, cell: &Cell<'_>) -> Result<i32> {
+        self.with_engine(store, instance, |js| cell::run(js, cell))
+    }
+}
+
+impl QuickJs {
+    fn with_engine(
+        &self,
+        store: &mut Store<Guest>,
+        instance: &Instance,
+        run: impl FnOnce(&mut Js<'_, Running<'_>>) -> Result<i32>,
+    ) -> Result<i32> {
         let mut running = Running { store, instance };
         let places = if let Some(places) = self.places.get() {
             *places
@@ -143,7 +165,7 @@ impl Driver for QuickJs {
             *self.places.get_or_init(|| places)
         };
         let mut js = Js::new(&mut running, places);
-        let result = run_to_end(&mut js, job);
+        let result = run(&mut js);
         if let Err(error) = &result
             && matches!(error.downcast_ref(), Some(Trap::StackOverflow))
         {
@@ -272,8 +294,8 @@ fn reject(js: &mut Js<'_, Caller<'_, Guest>>, promise_at: u32, reason_at: u32, h
 /// Where a module's name is in full, in memory that the engine frees.
 fn resolve(js: &mut Js<'_, Caller<'_, Guest>>, base: u32, name: u32) -> Result<u32, Stop> {
     let (base, name) = (js.c_string(base)?, js.c_string(name)?);
-    // A program's files have absolute paths; anything else is a text that the prelude made.
-    let full = if base.starts_with('/') {
+    // A program's files have absolute paths, cells names of their own; anything else is a text that the prelude made.
+    let full = if base.starts_with('/') || base.starts_with(cell::NAME) {
         let (base, name) = (js.new_text(&base)?, js.new_text(&name)?);
         let full = js.call_hook(Hook::ResolveImport, &[base, name])?;
         if full.is_exception() {

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::protocol::{self, Envelope, Job};
+use crate::protocol::{self, Envelope, Task};
 
 /// Threads that wait at the socket. One is not enough: the next job comes while the first still puts its instance's memory back.
 const READY: usize = 2;
@@ -49,20 +49,20 @@ impl Jobs {
         &self.socket
     }
 
-    /// Waits for a job. `None`: the server is gone.
-    pub(crate) fn next(&self, buffer: &mut [u8]) -> io::Result<Option<(Job, Option<OwnedFd>)>> {
+    /// Waits for a job, with the files that come beside it. `None`: the server is gone.
+    pub(crate) fn next(&self, buffer: &mut [u8]) -> io::Result<Option<(Task, Vec<OwnedFd>)>> {
         self.get_ready();
         let received = self.receive(buffer);
         self.leave();
         let Some((length, descriptors)) = received? else { return Ok(None) };
         let mut descriptors = descriptors.into_iter();
         match protocol::decode::<Envelope>(buffer.get(..length).unwrap_or_default())? {
-            Envelope::Inline(job) => Ok(Some((*job, descriptors.next()))),
+            Envelope::Inline(task) => Ok(Some((*task, descriptors.collect()))),
             Envelope::Beside(length) => {
                 let memfd = descriptors.next().ok_or(io::ErrorKind::InvalidData)?;
                 let mut packed = Vec::with_capacity(usize::try_from(length).map_err(|_| io::ErrorKind::InvalidData)?);
                 File::from(memfd).take(length).read_to_end(&mut packed)?;
-                Ok(Some((protocol::decode(&packed)?, descriptors.next())))
+                Ok(Some((protocol::decode(&packed)?, descriptors.collect())))
             }
         }
     }

@@ -23,33 +23,35 @@ pub(crate) struct Layers {
 struct Made {
     runtime: u32,
     layer: String,
+    tree: Tree,
     image: Image,
 }
 
 impl Layers {
-    /// The runtime's files and a layer's in one image. The runtime's own win where both have one.
+    /// A layer's files by themselves, and with the runtime's in one image. The runtime's own win where both have one.
     pub(crate) fn image(
         &self,
         index: u32,
         runtime: &Runtime,
         entry: &LayerEntry,
         pack: Option<&OwnedFd>,
-    ) -> Result<Image> {
+    ) -> Result<(Tree, Image)> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = made.iter().position(|made| made.runtime == index && made.layer == entry.id) {
             let found = made.remove(place);
-            let image = found.image.clone();
+            let files = (found.tree.clone(), found.image.clone());
             made.push(found);
-            return Ok(image);
+            return Ok(files);
         }
         let pack = pack.ok_or_else(|| wasmtime::Error::msg("the packages did not come with the job"))?;
         let tree = map(pack, entry.length)?;
-        let image = runtime::image(runtime.tree.iter().cloned().chain([tree]))?;
+        let image = runtime::image(runtime.tree.iter().cloned().chain([tree.clone()]))?;
         if made.len() >= KEPT {
             made.remove(0);
         }
-        made.push(Made { runtime: index, layer: entry.id.clone(), image: image.clone() });
-        Ok(image)
+        let layer = entry.id.clone();
+        made.push(Made { runtime: index, layer, tree: tree.clone(), image: image.clone() });
+        Ok((tree, image))
     }
 }
 

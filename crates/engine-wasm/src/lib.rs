@@ -25,6 +25,8 @@ mod protocol;
 mod ruby;
 mod run;
 mod runtime;
+mod session;
+mod sessions;
 mod snapshot;
 mod timekeeper;
 mod typescript;
@@ -37,9 +39,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sandbox::{
-    BoxFuture, Capture, Collect, CpuSource, Engine, EngineError, EngineId, Evidence, GuestError, Isolation, Language,
-    LastValue, LimitKind, LiveOutput, MemorySource, Outcome, OutputFile, Plan, Refusal, RuntimeInfo, Sandbox,
-    SkipReason, SkippedFile, Status, Step, Stream, Usage, WorkspacePath, diagnose,
+    BoxFuture, Capture, Collect, CpuSource, Display, Engine, EngineError, EngineId, Evidence, GuestError, Isolation,
+    Language, LastValue, LimitKind, LiveOutput, MemorySource, Outcome, OutputFile, Plan, Refusal, RuntimeInfo, Sandbox,
+    Session, SessionError, SkipReason, SkippedFile, Status, Step, Stream, Usage, WorkspacePath, diagnose,
 };
 
 use tokio::sync::OnceCell;
@@ -53,7 +55,8 @@ pub use worker::WORKER_ARGUMENT;
 
 use compiled::{Compiled, Ran, Wants};
 use pool::Pool;
-use protocol::{Collecting, Dialect, End, Finished, Job, JobFile, JobLimits, LayerEntry, MadeFile, Work};
+use protocol::{Collecting, Dialect, End, Finished, Job, JobFile, JobLimits, LayerEntry, MadeFile, Shown, Work};
+use session::WasmSession;
 
 /// Where the guest's workspace is, as in the native engine.
 const WORKSPACE: &str = "/box";
@@ -136,6 +139,18 @@ struct Service {
     dialect: Dialect,
 }
 
+impl Service {
+    /// Those that may run it, the one that has most first.
+    fn runtimes(&self) -> impl Iterator<Item = &'static str> {
+        self.richer.map(|(richer, _)| richer).into_iter().chain([self.runtime])
+    }
+
+    /// Whether a session's programs share an interpreter.
+    fn has_cells(&self) -> bool {
+        matches!(self.runtime, "python" | "javascript" | "ruby")
+    }
+}
+
 const SERVICES: &[Service] = &[
     Service { language: "python", richer: Some(("numpy", b"numpy")), runtime: "python", dialect: Dialect::Plain },
     Service { language: "javascript", richer: None, runtime: "javascript", dialect: Dialect::Plain },
@@ -163,6 +178,24 @@ impl Shared {
         Some((self.pool.index_of(service.runtime)?, service))
     }
 
+    /// The runtime for a language's cells: what the first does not ask for, the next may.
+    fn runtime_for_cells(&self, language: &Language) -> Option<(usize, &'static Service)> {
+        let service = SERVICES.iter().find(|service| service.language == language.id)?;
+        let index = service.runtimes().find_map(|runtime| self.pool.index_of(runtime))?;
+        Some((index, service))
+    }
+
+    /// Languages whose interpreters have these numbers.
+    fn languages_of(&self, runtimes: &[u32]) -> Vec<&'static str> {
+        let runtimes: Vec<&str> = runtimes
+            .iter()
+            .filter_map(|index| usize::try_from(*index).ok())
+            .map(|index| self.pool.name_of(index))
+            .collect();
+        let live = SERVICES.iter().filter(|service| service.runtimes().any(|runtime| runtimes.contains(&runtime)));
+        live.map(|service| service.language).collect()
+    }
+
     async fn run(&self, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, WasmError> {
         let language = plan.language();
         let (index, service) =
@@ -176,32 +209,33 @@ impl Shared {
         };
         if let Some(compiled) = self.compiled.as_ref().filter(|_| service.runtime == COMPILER) {
             let Ran { finished, diagnostics } = compiled.run(&plan, &mut keeping).await?;
-            let mut outcome = self.outcome(finished, keeping, runtime, collect);
-            outcome.diagnostics = diagnostics;
-            // What the program's own library said of its end says more than the name of a trap.
-            if matches!(outcome.status, Status::Crashed { .. }) {
-                let said = Evidence {
-                    language: language.id,
-                    step: Step::Run,
-                    stderr: &outcome.stderr.text,
-                    stdout: "",
-                    source: &plan.names().source,
-                };
-                outcome.error = diagnose(&said).or(outcome.error);
-            }
-            if !outcome.status.is_success() {
-                outcome.unsupported = outcome.unsupported.or_else(|| Wants::of(&plan).cannot().map(str::to_owned));
-            }
-            return Ok(outcome);
+            let outcome = self.outcome(finished, keeping, runtime, collect);
+            return Ok(Self::of_compiled(outcome, diagnostics, &plan));
         }
         let worker = self.pool.worker(plan.principal()).await?;
-        let mut job = job(&plan, worker.number(), index, service.dialect);
-        let layer = plan.layer().and_then(|layer| Some((layer, layer.pack.as_deref()?)));
-        let layer = layer.map(|(layer, pack)| open_layer(&layer.id, pack)).transpose()?;
-        let (entry, tree) = layer.unzip();
-        job.layer = entry;
+        let (job, tree) = job_with_packages(&plan, worker.number(), index, service.dialect)?;
         let finished = worker.run(job, tree.as_ref(), &mut keeping).await?;
         Ok(self.outcome(finished, keeping, runtime, collect))
+    }
+
+    /// What more there is to say of a program that was compiled.
+    fn of_compiled(mut outcome: Outcome, diagnostics: Option<String>, plan: &Plan) -> Outcome {
+        outcome.diagnostics = diagnostics;
+        // What the program's own library said of its end says more than the name of a trap.
+        if matches!(outcome.status, Status::Crashed { .. }) {
+            let said = Evidence {
+                language: plan.language().id,
+                step: Step::Run,
+                stderr: &outcome.stderr.text,
+                stdout: "",
+                source: &plan.names().source,
+            };
+            outcome.error = diagnose(&said).or(outcome.error);
+        }
+        if !outcome.status.is_success() {
+            outcome.unsupported = outcome.unsupported.or_else(|| Wants::of(plan).cannot().map(str::to_owned));
+        }
+        outcome
     }
 
     fn outcome(&self, finished: Finished, keeping: Keeping<'_>, runtime: RuntimeInfo, collect: Collect) -> Outcome {
@@ -212,6 +246,7 @@ impl Shared {
             End::Cancelled => Status::Cancelled,
             End::OverCpu => Status::LimitExceeded(LimitKind::Cpu),
             End::OverMemory => Status::LimitExceeded(LimitKind::Memory),
+            End::OverDisk => Status::LimitExceeded(LimitKind::Disk),
         };
         let report = finished.report;
         let error = match (report.error, finished.end) {
@@ -236,6 +271,8 @@ impl Shared {
             diagnostics: None,
             value,
             error,
+            displays: check_displays(report.displays),
+            state: None,
             unsupported: report.unsupported,
             files,
             skipped_files,
@@ -275,9 +312,22 @@ fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde_json::Value>(text).is_ok()
 }
 
+/// A job, and the tree of its packages.
+fn job_with_packages(
+    plan: &Plan,
+    id: protocol::RunId,
+    runtime: usize,
+    dialect: Dialect,
+) -> Result<(Job, Option<OwnedFd>), WasmError> {
+    let mut job = job(plan, id, runtime, dialect);
+    let layer = plan.layer().and_then(|layer| Some((layer, layer.pack.as_deref()?)));
+    let layer = layer.map(|(layer, pack)| open_layer(&layer.id, pack)).transpose()?;
+    let (entry, tree) = layer.unzip();
+    job.layer = entry;
+    Ok((job, tree))
+}
+
 fn job(plan: &Plan, id: protocol::RunId, runtime: usize, dialect: Dialect) -> Job {
-    let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-    let limits = plan.limits();
     Job {
         id,
         work: Work::Run,
@@ -295,13 +345,7 @@ fn job(plan: &Plan, id: protocol::RunId, runtime: usize, dialect: Dialect) -> Jo
             .map(|file| JobFile { path: file.path.as_str().to_owned(), contents: file.contents.clone() })
             .collect(),
         layer: None,
-        limits: JobLimits {
-            wall_micros: micros(limits.wall),
-            cpu_micros: micros(limits.cpu),
-            memory: limits.memory.get(),
-            disk: limits.disk.get(),
-            files: limits.files,
-        },
+        limits: job_limits(plan),
         collect: match plan.collect() {
             Collect::Names => Collecting::Sizes,
             Collect::Contents => Collecting::Contents,
@@ -309,10 +353,28 @@ fn job(plan: &Plan, id: protocol::RunId, runtime: usize, dialect: Dialect) -> Jo
     }
 }
 
+fn job_limits(plan: &Plan) -> JobLimits {
+    let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    let limits = plan.limits();
+    JobLimits {
+        wall_micros: micros(limits.wall),
+        cpu_micros: micros(limits.cpu),
+        memory: limits.memory.get(),
+        disk: limits.disk.get(),
+        files: limits.files,
+    }
+}
+
 /// The variables of a program: ours, and over them its caller's.
 fn environment(given: &[(String, String)]) -> Vec<(String, String)> {
     let own = ENVIRONMENT.iter().filter(|(name, _)| !given.iter().any(|(other, _)| other == name));
     own.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).chain(given.iter().cloned()).collect()
+}
+
+/// Checks what a worker says that a run showed.
+fn check_displays(shown: Vec<Shown>) -> Vec<Display> {
+    let displays = shown.into_iter().filter_map(|shown| Display::new(&shown.mime, shown.data, is_json));
+    Display::within_limits(displays).0
 }
 
 /// Checks what a worker says that a run made: it is what a guest says, with our own hand.
@@ -413,6 +475,31 @@ impl Engine for WasmEngine {
         let is_compiled =
             SERVICES.iter().any(|service| service.language == plan.language().id && service.runtime == COMPILER);
         if is_compiled { Wants::of(plan).another() } else { None }
+    }
+
+    fn open_session<'a>(&'a self, plan: &'a Plan) -> BoxFuture<'a, Result<Box<dyn Session>, SessionError>> {
+        Box::pin(async move {
+            let session = WasmSession::open(Arc::clone(&self.shared), plan).await.map_err(EngineError::new)?;
+            Ok(Box::new(session) as Box<dyn Session>)
+        })
+    }
+
+    fn restore_session<'a>(
+        &'a self,
+        file: OwnedFd,
+        principal: &'a sandbox::Principal,
+    ) -> BoxFuture<'a, Result<Box<dyn Session>, SessionError>> {
+        Box::pin(async move {
+            let shared = Arc::clone(&self.shared);
+            match WasmSession::restore(shared, principal, file).await.map_err(EngineError::new)? {
+                Ok(session) => Ok(Box::new(session) as Box<dyn Session>),
+                Err(reason) => Err(SessionError::Refused(Refusal::new(
+                    "session",
+                    format!("what was saved cannot be restored: {reason}"),
+                    "save sessions with the same belljar and runtimes that restore them, or run the code again",
+                ))),
+            }
+        })
     }
 
     fn open(&self, plan: Plan) -> BoxFuture<'_, Result<Box<dyn Sandbox>, EngineError>> {

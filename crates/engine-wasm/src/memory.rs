@@ -14,6 +14,7 @@
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -125,6 +126,36 @@ impl Memories {
         self.pagemap.is_some()
     }
 
+    /// Which bytes of an instance's memory, which starts at `base` and is `size` long, may be other than those of a new one. Whole pages,
+    /// in order.
+    pub(crate) fn written(&self, base: *const u8, size: usize) -> io::Result<Vec<Range<usize>>> {
+        let Some(pagemap) = &self.pagemap else {
+            let whole = 0..size;
+            return Ok(vec![whole]);
+        };
+        let mut regions = [Region::default(); 128];
+        let (base, end) = (base.addr() as u64, (base.addr() + size) as u64);
+        let (mut from, mut written) = (base, Vec::<Range<usize>>::new());
+        while from < end {
+            let (found, next) = scan(pagemap, from..end, &mut regions)?;
+            for region in regions.get(..found).unwrap_or_default() {
+                let place = |address: u64| usize::try_from(address.clamp(base, end) - base).unwrap_or(usize::MAX);
+                let (start, end) = (place(region.start), place(region.end));
+                match written.last_mut() {
+                    Some(last) if last.end == start => last.end = end,
+                    _ => written.push(start..end),
+                }
+            }
+            from = next;
+        }
+        Ok(written)
+    }
+
+    /// The image, for whoever has to know which one it is.
+    pub(crate) fn image(&self) -> &[u8] {
+        &self.image
+    }
+
     /// What a new memory of this size is to hold. Besides a module's own, which has room for the image, wasmtime makes one for what
     /// exceptions carry, which starts empty.
     fn contents(&self, minimum: usize) -> Contents {
@@ -155,6 +186,15 @@ impl Memories {
             free.push(slot);
         }
     }
+}
+
+/// Gives back to the system what this process has freed: a session's files were in many pieces, each too small to go by itself.
+pub(crate) fn give_back() {
+    // SAFETY: it takes no pointer, and changes nothing that is in use.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0)
+    };
 }
 
 /// What a memory starts with.
@@ -373,7 +413,7 @@ struct ScanArguments {
 
 /// Finds pages that are not the image's or the zero page: those that were written to, in memory or swapped out. Returns how many regions
 /// there are, and from where to go on.
-fn scan(pagemap: &File, range: std::ops::Range<u64>, regions: &mut [Region]) -> io::Result<(usize, u64)> {
+fn scan(pagemap: &File, range: Range<u64>, regions: &mut [Region]) -> io::Result<(usize, u64)> {
     const FILE: u64 = 1 << 2;
     const PRESENT: u64 = 1 << 3;
     const SWAPPED: u64 = 1 << 4;

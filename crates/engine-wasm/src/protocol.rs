@@ -70,11 +70,17 @@ pub(crate) enum Control {
     Cancel(RunId),
     /// So many bytes of output have been passed on; see [`OUTPUT_WINDOW`].
     Consumed(RunId, u64),
+    /// Nobody will use this session any more.
+    Close(SessionId),
 }
 
 /// A run, as the server numbers them. Never the same twice in a worker's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct RunId(pub(crate) u64);
+
+/// A session, as the server numbers them. Never the same twice in a worker's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct SessionId(pub(crate) u64);
 
 /// How much output of a run may be on its way to whoever reads it. Past that the guest waits, as for a full pipe.
 pub(crate) const OUTPUT_WINDOW: u64 = 256 << 10;
@@ -83,9 +89,101 @@ pub(crate) const OUTPUT_WINDOW: u64 = 256 << 10;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Envelope {
     /// In this packet. A layer's tree may be beside it.
-    Inline(Box<Job>),
+    Inline(Box<Task>),
     /// In the memfd beside it, so many bytes long. A layer's tree may be behind that.
     Beside(u64),
+}
+
+/// What a worker is to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Task {
+    /// In an instance of its own, which goes with it.
+    Run(Job),
+    /// In a session.
+    Cell(SessionId, Job),
+    /// For a session. The answer is [`Reply::Answer`], under this number.
+    Errand(SessionId, RunId, Errand),
+}
+
+/// What a session is asked for beside cells. Paths are relative to the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Errand {
+    /// To be there, with these limits on memory and files.
+    Open(JobLimits),
+    /// Which runtimes it has live instances of.
+    Runtimes,
+    Write {
+        path: String,
+        #[serde(with = "serde_bytes")]
+        contents: Vec<u8>,
+        mode: Writing,
+    },
+    Read {
+        path: String,
+        offset: u64,
+        limit: u64,
+    },
+    List {
+        folder: Option<String>,
+    },
+    /// Another session with the same in it.
+    Fork(SessionId),
+    /// Into the file beside this.
+    Save,
+    /// To be what is in the file beside this, so many bytes long. The answer is [`Answer::Runtimes`].
+    Restore {
+        length: u64,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Writing {
+    Replace,
+    Append,
+}
+
+/// What came of an [`Errand`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    Done,
+    /// Indices of runtimes.
+    Runtimes(Vec<u32>),
+    Size(u64),
+    Part {
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
+        size: u64,
+    },
+    Entries(Vec<ListedEntry>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ListedEntry {
+    pub(crate) path: String,
+    pub(crate) kind: ListedKind,
+    pub(crate) size: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ListedKind {
+    File,
+    Folder,
+    Other,
+}
+
+/// Why an [`Errand`] was not done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Fault {
+    /// Of a file: there is none.
+    NotFound,
+    IsFolder,
+    NotFolder,
+    Special,
+    Full,
+    /// What was asked for cannot be, and why.
+    Refused(String),
+    /// Something that is ours to mend.
+    Failed(String),
 }
 
 /// A run, with everything it needs.
@@ -187,6 +285,8 @@ pub(crate) enum Reply {
     Output(Vec<Piece>),
     /// Its end, with the output that was not sent yet.
     Finished(Box<Finished>),
+    /// Of an errand.
+    Answer(Box<Result<Answer, Fault>>),
 }
 
 /// Consecutive bytes of one stream.
@@ -219,6 +319,8 @@ pub(crate) struct Finished {
     pub(crate) cpu_micros: u64,
     /// The largest its memory and files were.
     pub(crate) peak_bytes: u64,
+    /// Of a cell: why its interpreter is not there any more, if it is not.
+    pub(crate) lost: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -234,6 +336,8 @@ pub(crate) enum End {
     OverCpu,
     /// It ended for want of memory that its limit kept from it.
     OverMemory,
+    /// What it was given does not fit into its session's workspace.
+    OverDisk,
 }
 
 /// What a runtime's driver says about a run beside its output.
@@ -246,6 +350,15 @@ pub(crate) struct Report {
     pub(crate) error: Option<ReportedError>,
     /// What the program wanted that there is not in WebAssembly.
     pub(crate) unsupported: Option<String>,
+    pub(crate) displays: Vec<Shown>,
+}
+
+/// Something that a program shows: its MIME type and what it is made of, as the guest says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Shown {
+    pub(crate) mime: String,
+    #[serde(with = "serde_bytes")]
+    pub(crate) data: Vec<u8>,
 }
 
 impl Report {

@@ -1,14 +1,16 @@
 //! Ruby: the interpreter that its own project builds for WebAssembly, made into a command by the prelude in `runtimes/ruby`.
 
+use std::borrow::Cow;
 use std::ffi::CStr;
 
 use belljar_wasi::End;
 use serde::{Deserialize, Serialize};
-use wasmtime::{Instance, Linker, Result, Store, Trap, WasmParams, WasmResults};
+use wasmtime::{Instance, Linker, Module, Result, Store, Trap, WasmParams, WasmResults};
 
-use crate::driver::Driver;
+use crate::driver::{Cell, Driver};
 use crate::guest::Guest;
 use crate::protocol::{Job, ReportedError};
+use crate::run::Manner;
 
 /// Memory while it starts. Ruby asks for 256 MiB at once, for a cache of objects with many variables, and does without where there is
 /// less. With the cache every instance would have that much memory before its program starts.
@@ -46,6 +48,10 @@ struct Circumstances<'a> {
     args: &'a [String],
     #[serde(serialize_with = "crate::driver::as_map")]
     env: &'a [(String, String)],
+    /// Of a cell: its text, and whether it has standard input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<Cow<'a, str>>,
+    has_stdin: bool,
 }
 
 /// How it went, as the prelude tells it.
@@ -92,11 +98,33 @@ impl Driver for Ruby {
 
     fn run(&self, store: &mut Store<Guest>, instance: &Instance, job: &Job) -> Result<i32> {
         let mut interpreter = Interpreter { store, instance };
-        let ended = interpreter.run(job);
+        let ended = interpreter.run(&Circumstances::of(job), c"run");
         if let Err(error) = &ended {
             interpreter.explain(error);
         }
         ended
+    }
+
+    /// Nothing makes it look up but its end.
+    fn cells(&self, _: &Module) -> Option<Manner> {
+        Some(Manner::Halted)
+    }
+
+    fn cell(&self, store: &mut Store<Guest>, instance: &Instance, cell: &Cell<'_>) -> Result<i32> {
+        let mut interpreter = Interpreter { store, instance };
+        let code = Some(String::from_utf8_lossy(&cell.job.code));
+        let circumstances = Circumstances { file: &cell.name, code, ..Circumstances::of(cell.job) };
+        let ended = interpreter.run(&circumstances, c"cell");
+        if let Err(error) = &ended {
+            interpreter.explain(error);
+        }
+        ended
+    }
+}
+
+impl<'a> Circumstances<'a> {
+    fn of(job: &'a Job) -> Self {
+        Self { file: &job.file, args: &job.args, env: &job.env, code: None, has_stdin: !job.stdin.is_empty() }
     }
 }
 
@@ -107,12 +135,11 @@ struct Interpreter<'a> {
 }
 
 impl Interpreter<'_> {
-    fn run(&mut self, job: &Job) -> Result<i32> {
-        let circumstances = Circumstances { file: &job.file, args: &job.args, env: &job.env };
-        let circumstances = serde_json::to_string(&circumstances)?;
+    fn run(&mut self, circumstances: &Circumstances<'_>, method: &CStr) -> Result<i32> {
+        let circumstances = serde_json::to_string(circumstances)?;
         let belljar = self.evaluate(&format!("Belljar.given({})", quoted(&circumstances)))?;
         // Called and not evaluated: no frame of ours is below the program's.
-        let ending = self.send(belljar, c"run")?;
+        let ending = self.send(belljar, method)?;
         let ending: Ending = serde_json::from_str(&self.text(ending)?)?;
         if self.store.data_mut().wasi()?.has_open_files() {
             self.send(belljar, c"flush_files")?;

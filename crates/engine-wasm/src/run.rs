@@ -2,7 +2,7 @@
 //! server.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,12 @@ const FLUSH_SIZE: usize = 32 << 10;
 /// or when it has waited for this long. Most runs end before, and their output goes with the rest of the answer.
 const FLUSH_AGE: Duration = Duration::from_millis(20);
 
+/// How long a run that was told to stop may take to do so before it is told once more (who waits for tasks takes the first as a wish), and how
+/// long after that.
+const STEP: Duration = Duration::from_millis(250);
+/// The most that passes from when it is asked. On a busy machine it takes a while until its thread can be told anything.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// What a piece takes beside its bytes, so that many tiny ones still fit into a packet.
 const PIECE_OVERHEAD: usize = 8;
 
@@ -31,12 +37,37 @@ pub(crate) struct Run {
     /// What its thread had used before.
     cpu_before: Duration,
     cpu_limit: Duration,
+    manner: Manner,
     interruption: AtomicU8,
+    asking: Asking,
     outbox: Mutex<Outbox>,
     /// Signalled when there is room in the window, and when the run is interrupted.
     wake: Condvar,
     /// Where output goes. `None` keeps all of it.
     socket: Option<Arc<OwnedFd>>,
+}
+
+/// How a run is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// At once.
+    Halted,
+    /// It is asked to stop, and has half a second to do so: what it leaves for later runs stays whole.
+    Asked,
+}
+
+/// That a run was asked to stop.
+#[derive(Debug)]
+struct Asking {
+    /// Why, or 0.
+    why: AtomicU8,
+    /// Microseconds after its start.
+    at: AtomicU64,
+    /// How often.
+    times: AtomicU32,
+    /// How many of these the guest has been told, and when.
+    told: AtomicU32,
+    told_at: AtomicU64,
 }
 
 /// Why a run must not go on.
@@ -48,6 +79,18 @@ pub(crate) enum Interruption {
     OverCpu = 3,
     /// It made the host touch memory that is forbidden.
     Fault = 4,
+}
+
+impl Interruption {
+    fn of(number: u8) -> Option<Self> {
+        match number {
+            1 => Some(Self::TimedOut),
+            2 => Some(Self::Cancelled),
+            3 => Some(Self::OverCpu),
+            4 => Some(Self::Fault),
+            _ => None,
+        }
+    }
 }
 
 /// A host call that ends because its run does.
@@ -74,11 +117,24 @@ impl Run {
             deadline: started + Duration::from_micros(limits.wall_micros),
             cpu_before: thread_cpu_time(),
             cpu_limit: Duration::from_micros(limits.cpu_micros),
+            manner: Manner::Halted,
             interruption: AtomicU8::new(0),
+            asking: Asking {
+                why: AtomicU8::new(0),
+                at: AtomicU64::new(u64::MAX),
+                times: AtomicU32::new(0),
+                told: AtomicU32::new(0),
+                told_at: AtomicU64::new(u64::MAX),
+            },
             outbox: Mutex::default(),
             wake: Condvar::new(),
             socket,
         }
+    }
+
+    /// The same, to be ended in this manner.
+    pub(crate) fn ended(self, manner: Manner) -> Self {
+        Self { manner, ..self }
     }
 
     pub(crate) fn id(&self) -> RunId {
@@ -107,27 +163,71 @@ impl Run {
         halt::signal(self.thread);
     }
 
+    /// Why it must not go on, if it must not.
     pub(crate) fn interruption(&self) -> Option<Interruption> {
-        match self.interruption.load(Ordering::Relaxed) {
-            1 => Some(Interruption::TimedOut),
-            2 => Some(Interruption::Cancelled),
-            3 => Some(Interruption::OverCpu),
-            4 => Some(Interruption::Fault),
-            _ => None,
+        Interruption::of(self.interruption.load(Ordering::Relaxed))
+    }
+
+    /// Why it was asked to stop, if it was.
+    pub(crate) fn asked(&self) -> Option<Interruption> {
+        Interruption::of(self.asking.why.load(Ordering::Relaxed))
+    }
+
+    /// Whether the guest is to be told now that it should stop. True once for each time.
+    pub(crate) fn take_ask(&self) -> bool {
+        let times = self.asking.times.load(Ordering::Relaxed);
+        if self.asking.told.load(Ordering::Relaxed) == times {
+            return false;
         }
+        self.asking.told_at.store(self.elapsed_micros(), Ordering::Relaxed);
+        self.asking.told.store(times, Ordering::Relaxed);
+        true
     }
 
     /// Ends it for this reason, unless it is being ended already. Guest code hears of it when it is called up, a host call that waits at once.
     pub(crate) fn interrupt(&self, why: Interruption) {
         self.mark(why);
-        // The lock orders this after a waiter's own check of the flag.
+        self.wake_up();
+    }
+
+    fn wake_up(&self) {
+        // The lock orders this after a waiter's own check of the flags.
         drop(self.outbox.lock().unwrap_or_else(PoisonError::into_inner));
         self.wake.notify_all();
     }
 
     /// Ends it, unless it is being ended already. Takes no lock; what waits is not woken.
     pub(crate) fn mark(&self, why: Interruption) {
-        self.interruption.compare_exchange(0, why as u8, Ordering::Relaxed, Ordering::Relaxed).ok();
+        if self.manner == Manner::Halted || why == Interruption::Fault {
+            self.interruption.compare_exchange(0, why as u8, Ordering::Relaxed, Ordering::Relaxed).ok();
+        } else if self.asking.why.compare_exchange(0, why as u8, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            self.asking.at.store(self.elapsed_micros(), Ordering::Relaxed);
+            self.asking.times.store(1, Ordering::Relaxed);
+        }
+    }
+
+    fn elapsed_micros(&self) -> u64 {
+        u64::try_from(self.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// Asks once more, and then ends it.
+    fn press(&self) {
+        let Asking { why, at, times, told, told_at } = &self.asking;
+        let why = why.load(Ordering::Relaxed);
+        if why == 0 {
+            return;
+        }
+        let since =
+            |at: &AtomicU64| Duration::from_micros(self.elapsed_micros().saturating_sub(at.load(Ordering::Relaxed)));
+        let count = times.load(Ordering::Relaxed);
+        let has_had_time = told.load(Ordering::Relaxed) == count && since(told_at) >= STEP;
+        if since(at) >= PATIENCE || (has_had_time && count > 1) {
+            self.interruption.compare_exchange(0, why, Ordering::Relaxed, Ordering::Relaxed).ok();
+            self.wake_up();
+        } else if has_had_time {
+            times.store(2, Ordering::Relaxed);
+            self.wake_up();
+        }
     }
 
     /// Whether its thread has to look up: its time is over, it was cancelled, or it may have used up its CPU time, which only that
@@ -136,12 +236,15 @@ impl Run {
         if now >= self.deadline {
             self.interrupt(Interruption::TimedOut);
         }
-        self.interruption().is_some() || now.duration_since(self.started) >= self.cpu_limit
+        self.press();
+        let asks = self.asking.times.load(Ordering::Relaxed) != self.asking.told.load(Ordering::Relaxed);
+        asks || self.interruption().is_some() || now.duration_since(self.started) >= self.cpu_limit
     }
 
-    /// Sleeps, but not past the end of the run.
+    /// Sleeps, but not past the end of the run. Shorter than it should if the run is asked to stop meanwhile.
     pub(crate) fn sleep(&self, duration: Duration) -> Result<(), Interrupted> {
-        let until = Instant::now().checked_add(duration).map_or(self.deadline, |until| until.min(self.deadline));
+        let asks = self.asking.times.load(Ordering::Relaxed);
+        let until = Instant::now().checked_add(duration);
         let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if self.interruption().is_some() {
@@ -149,19 +252,24 @@ impl Run {
             }
             let now = Instant::now();
             if now >= self.deadline {
-                drop(outbox);
-                self.interrupt(Interruption::TimedOut);
-                return Err(Interrupted);
+                self.mark(Interruption::TimedOut);
+                if self.manner == Manner::Halted {
+                    return Err(Interrupted);
+                }
             }
-            if now >= until {
+            if self.asking.times.load(Ordering::Relaxed) != asks || until.is_some_and(|until| now >= until) {
                 return Ok(());
             }
+            // Behind the deadline somebody else wakes it.
+            let deadline = if now < self.deadline { self.deadline } else { now + PATIENCE };
+            let until = until.map_or(deadline, |until| until.min(deadline));
             (outbox, _) = self.wake.wait_timeout(outbox, until - now).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// Takes output. Waits when the server has too much of it that nobody has read.
     pub(crate) fn write(&self, stream: OutputStream, mut bytes: &[u8]) -> Result<(), Interrupted> {
+        let asks = self.asking.times.load(Ordering::Relaxed);
         let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(socket) = &self.socket else {
             outbox.push(stream, bytes);
@@ -176,7 +284,7 @@ impl Run {
                 if outbox.in_flight < OUTPUT_WINDOW {
                     // A server that is gone does not read, and ends this process.
                     outbox.send(self.id, socket, Patience::Wait).map_err(|_| Interrupted)?;
-                } else if self.interruption().is_some() {
+                } else if self.interruption().is_some() || self.asking.times.load(Ordering::Relaxed) != asks {
                     return Err(Interrupted);
                 } else {
                     outbox = self.wake.wait(outbox).unwrap_or_else(PoisonError::into_inner);
@@ -292,6 +400,22 @@ mod tests {
     }
 
     #[test]
+    fn who_is_asked_has_a_while_to_stop() {
+        // Of which it is not to run out as well.
+        let limits = JobLimits { cpu_micros: 60_000_000, ..LIMITS };
+        let run = Run::start(RunId(1), &limits, None).ended(Manner::Asked);
+        assert_eq!(run.sleep(Duration::from_mins(1)), Ok(()));
+        assert_eq!((run.asked(), run.interruption()), (Some(Interruption::TimedOut), None));
+        assert!(run.is_due(Instant::now()) && run.take_ask() && !run.take_ask());
+        assert_eq!(run.sleep(Duration::from_millis(1)), Ok(()), "it may still sleep");
+        std::thread::sleep(STEP);
+        assert!(run.is_due(Instant::now()) && run.take_ask() && !run.is_due(Instant::now()));
+        std::thread::sleep(STEP);
+        assert!(run.is_due(Instant::now()) && run.interruption() == Some(Interruption::TimedOut));
+        assert_eq!(run.sleep(Duration::ZERO), Err(Interrupted));
+    }
+
+    #[test]
     fn a_flood_waits_for_its_reader() {
         let (run, socket) = run();
         let flood = std::thread::spawn({
@@ -316,7 +440,7 @@ mod tests {
         let part: protocol::Part<'_> = protocol::decode(&buffer[..length]).expect("part");
         match protocol::decode(part.bytes).expect("reply") {
             Reply::Output(pieces) => pieces.iter().map(|piece| piece.bytes.len() as u64).sum(),
-            Reply::Finished(_) => panic!("no end yet"),
+            Reply::Finished(_) | Reply::Answer(_) => panic!("no end yet"),
         }
     }
 }

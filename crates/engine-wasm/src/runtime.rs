@@ -1,10 +1,11 @@
 //! A runtime that is loaded: a compiled snapshot, ready to be instantiated.
 
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use belljar_wasi::{Image, Tree};
 use memmap2::Mmap;
+use sha2::{Digest as _, Sha256};
 use wasmtime::{Engine, InstancePre, Linker, Module, Result};
 
 use crate::artifact;
@@ -13,9 +14,11 @@ use crate::guest::{self, Guest};
 use crate::halt::Grounds;
 use crate::machine;
 use crate::memory::{FirstPage, Memories};
+use crate::run::Manner;
 
 /// One runtime.
 pub(crate) struct Runtime {
+    pub(crate) name: String,
     pub(crate) engine: Engine,
     pub(crate) memories: Arc<Memories>,
     pub(crate) driver: Box<dyn Driver>,
@@ -26,6 +29,9 @@ pub(crate) struct Runtime {
     pub(crate) image: Image,
     /// Bytes of memory that an instance starts with, and that are not its run's to pay for.
     pub(crate) base_memory: u64,
+    /// Whether an instance can run one program after another, and how each is ended.
+    pub(crate) cells: Option<Manner>,
+    identity: OnceLock<[u8; 32]>,
 }
 
 impl Runtime {
@@ -44,10 +50,19 @@ impl Runtime {
             // Its first memory is what the program itself asks for.
             Start::EachTime => 0,
         };
-        let grounds = Grounds::of(&module)?;
+        let (grounds, cells) = (Grounds::of(&module)?, driver.cells(&module));
         let tree = tree.map(|file| map_tree(&file)).transpose()?;
         let image = image(tree.clone())?;
-        Ok(Self { engine, memories, driver, pre, grounds, tree, image, base_memory })
+        let (name, identity) = (name.to_owned(), OnceLock::new());
+        Ok(Self { name, engine, memories, driver, pre, grounds, tree, image, base_memory, cells, identity })
+    }
+
+    /// What tells this build of it from every other: the memory that its instances start with, and its code.
+    pub(crate) fn identity(&self) -> [u8; 32] {
+        *self.identity.get_or_init(|| {
+            let code = self.pre.module().text();
+            Sha256::new().chain_update(self.memories.image()).chain_update(code).finalize().into()
+        })
     }
 
     /// Whether memory is reset page by page.

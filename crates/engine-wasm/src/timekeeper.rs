@@ -78,6 +78,13 @@ impl Timekeeper {
         runs.cancelled_early.push_back(id);
     }
 
+    /// Has it rest once more in a while, although no run has ended: something else has.
+    pub(crate) fn stir(&self) {
+        if self.runs.lock().unwrap_or_else(PoisonError::into_inner).asleep == Sleep::Yes {
+            self.wanted.notify_one();
+        }
+    }
+
     /// The thread. `rest` is called when there has been nothing to do for a while.
     pub(crate) fn keep(&self, rest: impl Fn()) -> ! {
         let mut last_busy = Instant::now();

@@ -40,11 +40,24 @@ pub(crate) struct SyntaxError {
 pub(crate) fn to_javascript(source: &str, name: &str) -> Result<JavaScript, SyntaxError> {
     let kind = if name.ends_with('x') { SourceType::tsx() } else { SourceType::ts() };
     // What has no `import` and no `export` may be an old script, which a module could not be.
-    translate(source, name, kind.with_module(true))
-        .or_else(|error| translate(source, name, kind.with_commonjs(true)).map_err(|_| error))
+    translate(source, name, kind.with_module(true), Unused::Left)
+        .or_else(|error| translate(source, name, kind.with_commonjs(true), Unused::Left).map_err(|_| error))
 }
 
-fn translate(source: &str, name: &str, kind: SourceType) -> Result<JavaScript, SyntaxError> {
+/// Translates a program whose names others will use.
+pub(crate) fn to_javascript_cell(source: &str) -> Result<JavaScript, SyntaxError> {
+    translate(source, "cell.ts", SourceType::ts().with_module(true), Unused::Kept)
+        .or_else(|error| translate(source, "cell.ts", SourceType::ts(), Unused::Kept).map_err(|_| error))
+}
+
+/// What becomes of imports that the program makes no use of: they may be of types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unused {
+    Left,
+    Kept,
+}
+
+fn translate(source: &str, name: &str, kind: SourceType, unused: Unused) -> Result<JavaScript, SyntaxError> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, source, kind).parse();
     if let Some(error) = parsed.diagnostics.errors().next() {
@@ -58,6 +71,7 @@ fn translate(source: &str, name: &str, kind: SourceType) -> Result<JavaScript, S
     let scoping = analysed.semantic.into_scoping();
     let mut options = TransformOptions::default();
     options.decorator.legacy = true;
+    options.typescript.only_remove_type_imports = unused == Unused::Kept;
     // The prelude has them: an import would make a module of a script.
     options.helper_loader.mode = HelperLoaderMode::External;
     let transformed = Transformer::new(&allocator, Path::new(name), &options).build_with_scoping(scoping, &mut program);

@@ -15,7 +15,7 @@ use crate::halt;
 use crate::jobs::Jobs;
 use crate::machine;
 use crate::memory::Memories;
-use crate::protocol::{self, Control, Greeting, Hello, Job, MAX_PACKET, Reply, Reset, RunId, TreeEntry};
+use crate::protocol::{self, Control, Greeting, Hello, MAX_PACKET, Reply, Reset, RunId, Task, TreeEntry};
 use crate::runtime::Runtime;
 use crate::timekeeper::Timekeeper;
 
@@ -58,6 +58,7 @@ enum StartError {
 }
 
 struct Worker {
+    executor: Arc<Executor>,
     timekeeper: Arc<Timekeeper>,
     reset: Reset,
 }
@@ -71,7 +72,9 @@ impl Worker {
         }
         halt::catch_faults()?;
         let mut descriptors = descriptors.into_iter();
-        let jobs = Arc::new(Jobs::new(descriptors.next().ok_or(StartError::Descriptors)?, hello.slots));
+        // One more than there are runs at one time: who asks for a session's files does not wait for any of them.
+        let threads = hello.slots.saturating_add(1);
+        let jobs = Arc::new(Jobs::new(descriptors.next().ok_or(StartError::Descriptors)?, threads));
         let mut runtimes = Vec::new();
         for entry in &hello.runtimes {
             let module = descriptors.next().ok_or(StartError::Descriptors)?;
@@ -88,12 +91,12 @@ impl Worker {
         let memories = runtimes.iter().map(|runtime| Arc::clone(&runtime.memories)).collect();
         let executor = Arc::new(Executor::new(runtimes, Arc::clone(&timekeeper)));
         spawn_timekeeper(memories, Arc::clone(&timekeeper))?;
-        for _ in 0..hello.slots {
+        for _ in 0..threads {
             let (executor, jobs) = (Arc::clone(&executor), Arc::clone(&jobs));
             std::thread::Builder::new().stack_size(machine::THREAD_STACK).spawn(move || take_jobs(&executor, &jobs))?;
         }
         jail::seal_worker()?;
-        Ok(Self { timekeeper, reset })
+        Ok(Self { executor, timekeeper, reset })
     }
 
     /// Hears what concerns runs that go on, until the server is gone.
@@ -106,6 +109,7 @@ impl Worker {
                         run.consumed(bytes);
                     }
                 }
+                Control::Close(session) => self.executor.close(session),
             }
         }
     }
@@ -122,7 +126,7 @@ fn take_jobs(executor: &Executor, jobs: &Jobs) {
     let mut buffer = vec![0; MAX_PACKET];
     loop {
         match jobs.next(&mut buffer) {
-            Ok(Some((job, layer))) => execute(executor, &job, layer.as_ref(), jobs.socket()),
+            Ok(Some((task, files))) => execute(executor, task, &files, jobs.socket()),
             // The server is gone; whoever listens on the control socket ends the process.
             Ok(None) => return,
             // A packet that cannot be read names no run that could be told. The server would notice the missing answer.
@@ -133,11 +137,22 @@ fn take_jobs(executor: &Executor, jobs: &Jobs) {
     }
 }
 
-fn execute(executor: &Executor, job: &Job, layer: Option<&OwnedFd>, jobs: &Arc<OwnedFd>) {
-    let id = job.id;
-    // The store is dropped after the answer is on its way.
-    let (finished, _remains) = executor.execute(job, layer, jobs);
-    send_reply(jobs, id, &Reply::Finished(Box::new(finished))).ok();
+fn execute(executor: &Executor, task: Task, files: &[OwnedFd], jobs: &Arc<OwnedFd>) {
+    // What is left of a run is dropped after the answer is on its way.
+    let (id, reply, _remains) = match task {
+        Task::Run(job) => {
+            let (finished, remains) = executor.execute(&job, files.first(), jobs);
+            (job.id, Reply::Finished(Box::new(finished)), Some(remains))
+        }
+        Task::Cell(session, job) => {
+            let (finished, remains) = executor.cell(session, &job, files.first(), jobs);
+            (job.id, Reply::Finished(Box::new(finished)), Some(remains))
+        }
+        Task::Errand(session, id, errand) => {
+            (id, Reply::Answer(Box::new(executor.errand(session, errand, files))), None)
+        }
+    };
+    send_reply(jobs, id, &reply).ok();
 }
 
 fn send_reply(jobs: &OwnedFd, run: RunId, reply: &Reply) -> io::Result<()> {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
@@ -138,18 +139,43 @@ impl RunGroup {
 
     /// What the run used, after its end.
     pub(crate) fn usage(&self) -> GroupUsage {
+        self.counters().usage()
+    }
+
+    /// Where the group's use is read, also by who cannot see the group's folder any more.
+    pub(crate) fn counters(&self) -> Counters {
+        let open = |path: &Path, file: &str| fs::File::open(path.join(file)).ok();
         match self {
-            Self::None => GroupUsage::default(),
-            Self::Unified { path, .. } => GroupUsage {
-                cpu_micros: keyed(path, "cpu.stat", "usage_usec"),
-                peak_bytes: number(path, "memory.peak"),
-                oom_kills: keyed(path, "memory.events", "oom_kill").unwrap_or(0),
+            Self::None => Counters::default(),
+            Self::Unified { path, .. } => Counters {
+                cpu: open(path, "cpu.stat"),
+                peak: open(path, "memory.peak"),
+                events: open(path, "memory.events"),
             },
-            Self::Memory { path } => GroupUsage {
-                cpu_micros: None,
-                peak_bytes: number(path, "memory.max_usage_in_bytes"),
-                oom_kills: keyed(path, "memory.oom_control", "oom_kill").unwrap_or(0),
+            Self::Memory { path } => Counters {
+                cpu: None,
+                peak: open(path, "memory.max_usage_in_bytes"),
+                events: open(path, "memory.oom_control"),
             },
+        }
+    }
+}
+
+/// A group's files that tell what it used. Those that the kernel has not are missing.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    cpu: Option<fs::File>,
+    peak: Option<fs::File>,
+    events: Option<fs::File>,
+}
+
+impl Counters {
+    /// What was used up to now.
+    pub(crate) fn usage(&self) -> GroupUsage {
+        GroupUsage {
+            cpu_micros: self.cpu.as_ref().and_then(|file| keyed(&text(file)?, "usage_usec")),
+            peak_bytes: self.peak.as_ref().and_then(|file| text(file)?.trim().parse().ok()),
+            oom_kills: self.events.as_ref().and_then(|file| keyed(&text(file)?, "oom_kill")).unwrap_or(0),
         }
     }
 }
@@ -170,12 +196,14 @@ fn set(group: &Path, file: &str, value: u64) -> io::Result<()> {
     fs::write(group.join(file), value.to_string())
 }
 
-fn number(group: &Path, file: &str) -> Option<u64> {
-    fs::read_to_string(group.join(file)).ok()?.trim().parse().ok()
+/// All that a counter says now: a few lines.
+fn text(file: &fs::File) -> Option<String> {
+    let mut buffer = [0; 4096];
+    let count = file.read_at(&mut buffer, 0).ok()?;
+    Some(String::from_utf8_lossy(buffer.get(..count)?).into_owned())
 }
 
-fn keyed(group: &Path, file: &str, key: &str) -> Option<u64> {
-    let text = fs::read_to_string(group.join(file)).ok()?;
+fn keyed(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
     line?.trim().parse().ok()
 }

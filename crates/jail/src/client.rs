@@ -1,14 +1,19 @@
 //! The server's side: sending orders and hearing reports. Never blocks; the caller waits for readiness its own way.
 
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Signal, pidfd_send_signal};
+use serde::de::DeserializeOwned;
 
 use crate::contents;
-use crate::spec::{Layer, Spec, Walls};
-use crate::wire::{self, Ask, Namespaces, Order, Report};
+use crate::failure::Failure;
+use crate::spec::{Batch, File, Layer, Purpose, Spec, Walls};
+use crate::wire::{self, Ask, Demand, GroupUsage, Namespaces, Order, Report, Show, Writing};
 
 /// The server's end of the socket to a launcher.
 #[derive(Debug)]
@@ -25,6 +30,8 @@ pub struct Stdio {
     pub stdout: OwnedFd,
     /// Written by the guest and its compiler.
     pub stderr: OwnedFd,
+    /// Descriptor 3, if there is one.
+    pub control: Option<OwnedFd>,
 }
 
 /// Where a run's reports come in. Dropping it ends the run.
@@ -34,6 +41,28 @@ pub struct Monitor {
     /// Known once the launcher has reported the start.
     pidfd: OnceLock<OwnedFd>,
     supervision: Supervision,
+    session: Option<u64>,
+}
+
+/// Where the launcher's answer comes in.
+#[derive(Debug)]
+pub struct Answer<T> {
+    socket: OwnedFd,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned> Answer<T> {
+    /// What it says. `WouldBlock` when it has not yet.
+    pub fn receive(&self) -> io::Result<T> {
+        let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        Ok(wire::receive::<T>(&self.socket)?.ok_or_else(gone)?.0)
+    }
+}
+
+impl<T> AsRawFd for Answer<T> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
 }
 
 /// What a run's first process is to the others.
@@ -63,6 +92,9 @@ impl Launcher {
         contents: impl IntoIterator<Item = &'a [u8]>,
         stdio: &Stdio,
     ) -> io::Result<Monitor> {
+        /// Numbers of sessions, of which no two are the same in this process's life.
+        static SESSIONS: AtomicU64 = AtomicU64::new(0);
+        let session = (spec.purpose == Purpose::Session).then(|| SESSIONS.fetch_add(1, Ordering::Relaxed));
         let packed = contents::pack(spec, contents)?;
         let (ours, theirs) = wire::channel()?;
         rustix::fs::fcntl_setfl(&ours, rustix::fs::OFlags::NONBLOCK)?;
@@ -71,15 +103,38 @@ impl Launcher {
             blueprint: spec.blueprint(),
             memory: spec.limits.memory,
             processes: spec.limits.processes,
+            session,
         };
-        let descriptors = [&packed, &stdio.stdin, &stdio.stdout, &stdio.stderr, &theirs].map(|fd| fd.as_fd());
-        wire::send(&self.socket, &order, &descriptors)?;
+        let descriptors: Vec<BorrowedFd<'_>> = [&packed, &stdio.stdin, &stdio.stdout, &stdio.stderr, &theirs]
+            .into_iter()
+            .chain(&stdio.control)
+            .map(|fd| fd.as_fd())
+            .collect();
+        wire::send(&self.socket, &Demand::Run(order), &descriptors)?;
         let supervision = match spec.walls {
             Walls::Landlock { .. } => Supervision::SubreaperWithFiles,
             Walls::Namespaces { .. } if spec.has_pid_namespace() => Supervision::Init,
             Walls::Namespaces { .. } => Supervision::Subreaper,
         };
-        Ok(Monitor { socket: ours, pidfd: OnceLock::new(), supervision })
+        Ok(Monitor { socket: ours, pidfd: OnceLock::new(), supervision, session })
+    }
+
+    /// Shows a folder of the host to a session, at one of its places.
+    pub fn show(&self, session: &Monitor, source: &Path, target: &Path) -> io::Result<Answer<Result<(), Failure>>> {
+        let session = session.session.ok_or(io::ErrorKind::InvalidInput)?;
+        self.demand(&Demand::Show(Show { session, source: source.to_owned(), target: target.to_owned() }))
+    }
+
+    /// What a session's cgroups have counted.
+    pub fn count(&self, session: &Monitor) -> io::Result<Answer<GroupUsage>> {
+        self.demand(&Demand::Count { session: session.session.ok_or(io::ErrorKind::InvalidInput)? })
+    }
+
+    fn demand<T>(&self, demand: &Demand) -> io::Result<Answer<T>> {
+        let (ours, theirs) = wire::channel()?;
+        rustix::fs::fcntl_setfl(&ours, rustix::fs::OFlags::NONBLOCK)?;
+        wire::send(&self.socket, demand, &[theirs.as_fd()])?;
+        Ok(Answer { socket: ours, kind: PhantomData })
     }
 }
 
@@ -119,6 +174,44 @@ impl Monitor {
         wire::send(&self.socket, &Ask::Begin { wall_millis, cpu_millis }, &[]).ok();
     }
 
+    /// A session starts commands. `contents` are those of the batch's files.
+    pub fn start<'a>(
+        &self,
+        number: u32,
+        batch: &Batch,
+        contents: impl IntoIterator<Item = &'a [u8]>,
+        stdio: &Stdio,
+    ) -> io::Result<()> {
+        let packed = contents::pack(batch, contents)?;
+        let descriptors: Vec<BorrowedFd<'_>> = [&packed, &stdio.stdin, &stdio.stdout, &stdio.stderr]
+            .into_iter()
+            .chain(&stdio.control)
+            .map(|fd| fd.as_fd())
+            .collect();
+        wire::send(&self.socket, &Ask::Start { batch: number }, &descriptors)
+    }
+
+    /// A session writes a file; [`Report::Written`] says what came of it.
+    pub fn write(&self, file: &File, contents: &[u8], mode: Writing) -> io::Result<()> {
+        let packed = contents::pack(file, [contents])?;
+        wire::send(&self.socket, &Ask::Write(mode), &[packed.as_fd()])
+    }
+
+    /// A session stops all that runs in it until it is to go on; [`Report::Resting`] says when it has.
+    pub fn rest(&self) {
+        wire::send(&self.socket, &Ask::Rest, &[]).ok();
+    }
+
+    /// What Ctrl-C does, to the command of a batch that runs.
+    pub fn interrupt(&self, batch: u32) {
+        wire::send(&self.socket, &Ask::Interrupt { batch }, &[]).ok();
+    }
+
+    /// A session ends all that runs in it.
+    pub fn clear(&self) {
+        wire::send(&self.socket, &Ask::Clear, &[]).ok();
+    }
+
     /// Ends everything that the run started. Reports still come.
     pub fn stop(&self) {
         match self.pidfd.get() {
@@ -131,11 +224,6 @@ impl Monitor {
                 wire::send(&self.socket, &Ask::Stop, &[]).ok();
             }
         }
-    }
-
-    /// Whether the kernel ends all guests with the supervisor. Elsewhere the supervisor has ended them when it reports its exit.
-    pub fn ends_with_its_supervisor(&self) -> bool {
-        self.supervision == Supervision::Init
     }
 
     /// After [`Report::Exited`]: the run's files have been read and can go. Behind namespaces they go by themselves.

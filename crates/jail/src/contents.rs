@@ -6,8 +6,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{chown, fchown};
 use std::path::Path;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::failure::{At as _, Failure, Step};
-use crate::spec::{File, Place, Places, Spec};
+use crate::spec::{File, Place, Places};
 
 /// A sealed-off copy of spec and contents, made by the server, read by the jail's first process.
 #[derive(Debug)]
@@ -16,8 +19,8 @@ pub(crate) struct Contents {
     start: u64,
 }
 
-/// Writes the spec and the files' contents into a new memfd.
-pub(crate) fn pack<'a>(spec: &Spec, contents: impl IntoIterator<Item = &'a [u8]>) -> io::Result<OwnedFd> {
+/// Writes a spec, or what there is of one, and the files' contents into a new memfd.
+pub(crate) fn pack<'a, T: Serialize>(spec: &T, contents: impl IntoIterator<Item = &'a [u8]>) -> io::Result<OwnedFd> {
     let encoded = postcard::to_stdvec(spec).map_err(io::Error::other)?;
     let memfd = rustix::fs::memfd_create("belljar-run", rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut file = HostFile::from(memfd);
@@ -30,7 +33,7 @@ pub(crate) fn pack<'a>(spec: &Spec, contents: impl IntoIterator<Item = &'a [u8]>
 }
 
 /// Reads the spec back; the contents stay where they are until they are written out.
-pub(crate) fn unpack(packed: OwnedFd) -> Result<(Spec, Contents), Failure> {
+pub(crate) fn unpack<T: DeserializeOwned>(packed: OwnedFd) -> Result<(T, Contents), Failure> {
     let mut file = HostFile::from(packed);
     let read = |file: &mut HostFile| -> io::Result<(Vec<u8>, u64)> {
         let total = file.metadata()?.len();
@@ -53,6 +56,12 @@ pub(crate) fn unpack(packed: OwnedFd) -> Result<(Spec, Contents), Failure> {
 }
 
 impl Contents {
+    /// The contents, one file's behind the other's.
+    pub(crate) fn reader(mut self) -> io::Result<impl io::Read> {
+        self.file.seek(SeekFrom::Start(self.start))?;
+        Ok(self.file)
+    }
+
     /// Writes each file to its place below `places`, which are empty and only this process can reach. `owner` gets what is made, if it is
     /// another.
     pub(crate) fn write_into(&self, places: &Places, files: &[File], owner: Option<u32>) -> Result<(), Failure> {

@@ -13,7 +13,7 @@ use rustix::process::{
     DumpableBehavior, Signal, set_child_subreaper, set_dumpable_behavior, set_parent_process_death_signal,
 };
 
-use crate::cgroup::RunGroup;
+use crate::cgroup::{Counters, RunGroup};
 use crate::contents::{self, Contents};
 use crate::failure::{At as _, Failure, Step};
 use crate::guest::{self, Lockdown, MemoryHolder, Streams};
@@ -21,7 +21,8 @@ use crate::landlock::{Grant, Rule, rule};
 use crate::launcher::Filters;
 use crate::root;
 use crate::scratch::Scratch;
-use crate::spec::{Blueprint, EGRESS, Egress, Layer, Spec, Walls};
+use crate::session::SessionSupervisor;
+use crate::spec::{Blueprint, EGRESS, Egress, Layer, Purpose, Spec, Walls};
 use crate::supervisor::Supervisor;
 use crate::sys::{self, Groups};
 use crate::watchdog::{Processes, Watch, Watchdog};
@@ -41,6 +42,9 @@ pub(crate) struct Inheritance<'a> {
     pub(crate) group: &'a RunGroup,
 }
 
+/// Descriptors below this may be a command's own.
+const ABOVE_COMMANDS: i32 = 10;
+
 /// Whom the guest is outside.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Identity {
@@ -56,7 +60,7 @@ pub(crate) fn main(inheritance: &Inheritance<'_>) -> ! {
     let prepared = prepare(inheritance);
     let Some((packed, streams, report)) = wait_for_run(inheritance) else { sys::exit_now(0) };
     let to_server = report.try_clone();
-    let result = prepared.and_then(|processes| build_and_supervise(inheritance, packed, streams, report, processes));
+    let result = prepared.and_then(|prepared| build_and_supervise(inheritance, packed, streams, report, prepared));
     let code = match result {
         Ok(()) => 0,
         Err(failure) => {
@@ -68,21 +72,27 @@ pub(crate) fn main(inheritance: &Inheritance<'_>) -> ! {
     sys::exit_now(code)
 }
 
-/// Everything up to where a run is needed to go on. Returns where its processes will be looked up.
-fn prepare(inheritance: &Inheritance<'_>) -> Result<Processes, Failure> {
+/// Where what a run uses will be looked up. Opened before the root changes: also where the run itself has no `/proc`.
+struct Prepared {
+    processes: Processes,
+    counters: Counters,
+}
+
+/// Everything up to where a run is needed to go on.
+fn prepare(inheritance: &Inheritance<'_>) -> Result<Prepared, Failure> {
     // Being cloned from the launcher, this process holds its descriptors: other runs' report sockets, the far end of the leash.
     sys::close_all_but(&[&inheritance.gate, inheritance.leash].map(AsRawFd::as_raw_fd)).at(Step::Supervise)?;
     inheritance.group.join().at(Step::JoinCgroup)?;
     prepare_namespaces(inheritance.namespaces)?;
-    // Opened before the root changes: what a run's processes use is looked up here, also where the run itself has no /proc.
     let processes = Processes::open().at_path(Step::Supervise, "/proc")?;
+    let counters = inheritance.group.counters();
     if let Some(blueprint) = &inheritance.blueprint {
         match wire::receive::<Go>(&inheritance.gate) {
             Ok(Some((Go::Ahead, _))) => raise_root(blueprint, inheritance.identity)?,
             _ => return Err(Failure::new(Step::Receive, "the launcher is gone", libc::ECHILD)),
         }
     }
-    Ok(processes)
+    Ok(Prepared { processes, counters })
 }
 
 fn raise_root(blueprint: &Blueprint, identity: Identity) -> Result<(), Failure> {
@@ -111,8 +121,12 @@ fn prepare_namespaces(namespaces: Namespaces) -> Result<(), Failure> {
 /// The run that this process is for; `None` when the launcher is gone.
 fn wait_for_run(inheritance: &Inheritance<'_>) -> Option<(OwnedFd, Streams, OwnedFd)> {
     let (_, descriptors) = wire::receive::<Go>(&inheritance.gate).ok()??;
-    let [packed, stdin, stdout, stderr, report] = <[OwnedFd; 5]>::try_from(descriptors).ok()?;
-    Some((packed, Streams { stdin, stdout, stderr }, report))
+    let mut descriptors = descriptors;
+    let report = (descriptors.len() > 4).then(|| descriptors.remove(4))?;
+    let (packed, streams) = Streams::take(descriptors)?;
+    // Commands report why they cannot start after their own descriptors are in place.
+    let report = rustix::io::fcntl_dupfd_cloexec(report, ABOVE_COMMANDS).ok()?;
+    Some((packed, streams, report))
 }
 
 fn build_and_supervise(
@@ -120,10 +134,10 @@ fn build_and_supervise(
     packed: OwnedFd,
     streams: Streams,
     report: OwnedFd,
-    processes: Processes,
+    prepared: Prepared,
 ) -> Result<(), Failure> {
     let Inheritance { leash, filters, memory, identity, .. } = *inheritance;
-    let (spec, contents) = contents::unpack(packed)?;
+    let (spec, contents) = contents::unpack::<Spec>(packed)?;
     let leash = leash.try_clone().at(Step::Supervise)?;
     let blueprint = spec.blueprint();
     match &inheritance.blueprint {
@@ -136,7 +150,7 @@ fn build_and_supervise(
         raised if *raised == blueprint => {}
         Some(_) => return Err(Failure::new(Step::Receive, "another run's root", libc::EINVAL)),
     }
-    let run = Run { spec: &spec, contents, streams, report, leash, memory, identity, processes };
+    let run = Run { spec: &spec, contents, streams, report, leash, memory, identity, prepared };
     match &spec.walls {
         Walls::Namespaces { .. } => run.in_namespaces(filters),
         Walls::Landlock { scratch } => run.on_host(scratch, filters),
@@ -151,7 +165,7 @@ struct Run<'a> {
     leash: OwnedFd,
     memory: MemoryHolder,
     identity: Identity,
-    processes: Processes,
+    prepared: Prepared,
 }
 
 impl Run<'_> {
@@ -181,6 +195,18 @@ impl Run<'_> {
             std::iter::once(workspace.as_fd()).chain(way_out.as_ref().map(AsFd::as_fd)).collect();
         wire::send(&self.report, &Report::Ready, &descriptors).at(Step::Supervise)?;
         drop((workspace, way_out));
+        if self.spec.purpose == Purpose::Session {
+            return SessionSupervisor {
+                spec: self.spec,
+                filter: &filters.namespaces,
+                rules: root::rules(self.spec),
+                memory: self.memory,
+                report: self.report,
+                leash: self.leash,
+                watchdog: Watchdog::new(self.prepared.processes, watch(self.memory), None),
+            }
+            .run();
+        }
         Supervisor {
             lockdown: Lockdown {
                 spec: self.spec,
@@ -198,7 +224,8 @@ impl Run<'_> {
             leash: self.leash,
             ends_with_us: pid_namespace,
             scratch: None,
-            watchdog: Watchdog::new(self.processes, watch(self.memory), None),
+            watchdog: Watchdog::new(self.prepared.processes, watch(self.memory), None),
+            counters: self.prepared.counters,
         }
         .run()
     }
@@ -239,7 +266,8 @@ impl Run<'_> {
             leash: self.leash,
             ends_with_us: false,
             scratch: Some(&scratch),
-            watchdog: Watchdog::new(self.processes, watch(self.memory), Some(scratch.root().to_owned())),
+            watchdog: Watchdog::new(self.prepared.processes, watch(self.memory), Some(scratch.root().to_owned())),
+            counters: self.prepared.counters,
         }
         .run()?;
         // The server reads results out of the scratch directory, and says when it has.

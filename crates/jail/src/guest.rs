@@ -1,7 +1,7 @@
 //! The last steps of the process that becomes the guest's program. Order matters: each step needs what a later one takes away.
 
 use std::ffi::CString;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -22,6 +22,18 @@ pub(crate) struct Streams {
     pub(crate) stdin: OwnedFd,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
+    /// Descriptor 3 of commands in a session, on which they hear of what to do next.
+    pub(crate) control: Option<OwnedFd>,
+}
+
+impl Streams {
+    /// From the descriptors beside a message: what comes first, then these.
+    pub(crate) fn take(descriptors: Vec<OwnedFd>) -> Option<(OwnedFd, Self)> {
+        let mut descriptors = descriptors.into_iter();
+        let (first, stdin, stdout, stderr) =
+            (descriptors.next()?, descriptors.next()?, descriptors.next()?, descriptors.next()?);
+        Some((first, Self { stdin, stdout, stderr, control: descriptors.next() }))
+    }
 }
 
 /// What every command of a run is locked down with.
@@ -120,7 +132,10 @@ fn c_string(bytes: &[u8]) -> Result<CString, Failure> {
     CString::new(bytes).map_err(|_| Failure::new(Step::Exec, String::from_utf8_lossy(bytes), libc::EINVAL))
 }
 
-/// Descriptors 0, 1 and 2, and no others past the exec.
+/// The descriptor on which a session's commands are told what to do.
+const CONTROL: RawFd = 3;
+
+/// Descriptors 0, 1 and 2, for a session's commands 3, and no others past the exec.
 fn connect(stdio: Stdio, streams: &Streams) -> Result<(), Failure> {
     match stdio {
         Stdio::Program => {
@@ -134,7 +149,13 @@ fn connect(stdio: Stdio, streams: &Streams) -> Result<(), Failure> {
         }
     }
     rustix::stdio::dup2_stderr(&streams.stderr).at(Step::Stdio)?;
-    sys::close_on_exec_from(3).at(Step::Stdio)
+    match &streams.control {
+        Some(control) => {
+            sys::place_at(control, CONTROL).at(Step::Stdio)?;
+            sys::close_on_exec_from(CONTROL.unsigned_abs() + 1).at(Step::Stdio)
+        }
+        None => sys::close_on_exec_from(3).at(Step::Stdio),
+    }
 }
 
 /// Per-process limits. Those on memory, processes and CPU back up what holds them for the run as a whole.

@@ -14,10 +14,11 @@ use crate::first::{self, Identity, Inheritance};
 use crate::guest::MemoryHolder;
 use crate::identity::Identities;
 use crate::seccomp::{self, Files, Memfd, Profile, Sockets};
+use crate::show::Rooms;
 use crate::spec::{Blueprint, Purpose};
 use crate::sys::{self, Cloned};
 use crate::watchdog::Processes;
-use crate::wire::{self, Ended, Go, Namespaces, Order, Report};
+use crate::wire::{self, Demand, Ended, Go, Namespaces, Order, Report, Shown};
 
 /// Runs the launcher until the server is gone. Descriptor 0 is the server's socket.
 ///
@@ -115,6 +116,8 @@ struct Run {
     is_init: bool,
     group: RunGroup,
     report: OwnedFd,
+    /// Of a session: its number, and where more is shown to it.
+    session: Option<(u64, Rooms)>,
 }
 
 impl Launcher {
@@ -168,8 +171,9 @@ impl Launcher {
                 self.finish(run);
             }
             if order {
-                match wire::receive::<Order>(&self.server) {
-                    Ok(Some((order, descriptors))) => self.start(order, descriptors),
+                match wire::receive::<Demand>(&self.server) {
+                    Ok(Some((Demand::Run(order), descriptors))) => self.start(order, &descriptors),
+                    Ok(Some((demand, descriptors))) => self.answer(&demand, &descriptors),
                     // The server is gone. Dropping the leash and ending pid 1s ends every run.
                     Ok(None) => {
                         self.end_all();
@@ -220,6 +224,10 @@ impl Launcher {
     /// Prepares for more runs like this one. Spares for another kind would wait for nothing.
     fn expect_more_like(&mut self, order: Order) {
         let Some(blueprint) = order.blueprint.filter(|_| order.namespaces == Namespaces::All) else { return };
+        // Of sessions there are few.
+        if blueprint.purpose == Purpose::Session {
+            return;
+        }
         let expected = Some(Blueprint { purpose: Purpose::Run, ..blueprint });
         if self.expected == expected {
             return;
@@ -234,40 +242,75 @@ impl Launcher {
         }
     }
 
-    fn start(&mut self, order: Order, descriptors: Vec<OwnedFd>) {
-        let Ok(descriptors) = <[OwnedFd; 5]>::try_from(descriptors) else {
-            return;
-        };
-        match self.begin(&order, &descriptors) {
+    fn start(&mut self, order: Order, descriptors: &[OwnedFd]) {
+        // Behind the run's own descriptors.
+        let Some(report) = descriptors.get(4) else { return };
+        match self.begin(&order, report, descriptors) {
             Ok(run) => {
                 self.runs.push(run);
                 self.expect_more_like(order);
             }
             // When the server does not hear this, it is gone, and we are about to be.
             Err(failure) => {
-                let [.., report] = &descriptors;
                 wire::send(report, &Report::Failed(failure), &[]).ok();
             }
         }
     }
 
+    /// Answers a question about a session.
+    fn answer(&self, demand: &Demand, descriptors: &[OwnedFd]) {
+        let session = |number: u64| {
+            let is_it = |run: &&Run| run.session.as_ref().is_some_and(|(its, _)| *its == number);
+            self.runs.iter().find(is_it)
+        };
+        let [answer] = descriptors else { return };
+        match demand {
+            Demand::Show(show) => {
+                let rooms = session(show.session).and_then(|run| run.session.as_ref());
+                let shown: Shown = match rooms {
+                    Some((_, rooms)) => rooms.show(&show.source, &show.target),
+                    None => Err(Failure::new(Step::PlaceEntry, "there is no such session", libc::ESRCH)),
+                };
+                wire::send(answer, &shown, &[]).ok();
+            }
+            Demand::Count { session: number } => {
+                let usage = session(*number).map(|run| run.group.usage()).unwrap_or_default();
+                wire::send(answer, &usage, &[]).ok();
+            }
+            Demand::Run(_) => {}
+        }
+    }
+
     /// Gives the run to a first process that waits, or to a new one.
-    fn begin(&mut self, order: &Order, descriptors: &[OwnedFd; 5]) -> Result<Run, Failure> {
-        let [.., report] = descriptors;
+    fn begin(&mut self, order: &Order, report: &OwnedFd, descriptors: &[OwnedFd]) -> Result<Run, Failure> {
         let first = match self.take_spare(order) {
             Some(spare) => spare,
             None => self.first_process(order.namespaces, None)?,
         };
+        // While its first process can be looked into.
+        let session = match order.session {
+            Some(number) => Some((number, Rooms::of(first.pid).at(Step::Receive)?)),
+            None => None,
+        };
         let hand_over = |first: &Spare, holders| -> Result<OwnedFd, Failure> {
             first.group.limit(order.memory, order.processes).at(Step::JoinCgroup)?;
             wire::send(report, &Report::Started(holders), &[first.pidfd.as_fd()]).at(Step::Receive)?;
-            wire::send(&first.gate, &Go::Now, &descriptors.each_ref().map(|fd| fd.as_fd())).at(Step::Receive)?;
+            let descriptors: Vec<_> = descriptors.iter().map(|fd| fd.as_fd()).collect();
+            wire::send(&first.gate, &Go::Now, &descriptors).at(Step::Receive)?;
             report.try_clone().at(Step::Receive)
         };
         match hand_over(&first, self.cgroups.holders()) {
             Ok(report) => {
                 let Spare { pid, pidfd, user, group, .. } = first;
-                Ok(Run { pid, pidfd, user, is_init: flags(order.namespaces) & CLONE_NEWPID != 0, group, report })
+                Ok(Run {
+                    pid,
+                    pidfd,
+                    user,
+                    is_init: flags(order.namespaces) & CLONE_NEWPID != 0,
+                    group,
+                    report,
+                    session,
+                })
             }
             Err(failure) => {
                 self.discard(&first);

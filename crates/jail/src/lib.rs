@@ -20,6 +20,8 @@ mod probe;
 mod root;
 mod scratch;
 mod seccomp;
+mod session;
+mod show;
 mod spec;
 mod supervisor;
 mod sys;
@@ -28,17 +30,18 @@ mod watchdog;
 mod wire;
 
 pub use cgroup::CgroupKind;
-pub use client::{Launcher, Monitor, Stdio as RunStdio};
+pub use client::{Answer, Launcher, Monitor, Stdio as RunStdio};
 pub use failure::{Failure, Step};
 pub use probe::{Seen, SeenLayer};
 pub use scratch::{remove_scratch, sweep_scratch};
 pub use seccomp::seal_worker;
 pub use spec::{
-    AddressSpace, Command, EGRESS, Egress, File, Layer, Limits, Place, Places, Proc, Purpose, Spec, Stdio, Walls,
+    AddressSpace, Batch, Command, EGRESS, Egress, File, Layer, Limits, Place, Places, Proc, Purpose, SESSION_PLACES,
+    Spec, Stdio, Walls, node_place, python_place,
 };
 pub use sys::give_large_blocks_back;
 pub use view::{Access, View};
-pub use wire::{Ended, Exit, GroupUsage, Holders, Limit, Report, SeenUsage};
+pub use wire::{Ended, Exit, GroupUsage, Holders, Limit, Report, SeenUsage, Writing};
 
 /// The host name that a guest sees.
 pub(crate) const HOSTNAME: &str = "belljar";

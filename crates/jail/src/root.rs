@@ -20,7 +20,7 @@ use crate::contents::Contents;
 use crate::failure::{At as _, Failure, Step};
 use crate::landlock::{Grant, Rule, rule};
 use crate::probe;
-use crate::spec::{BUILD, Blueprint, GUEST_ID, PidScope, Proc, Purpose, Spec, WORKSPACE};
+use crate::spec::{self, BUILD, Blueprint, GUEST_ID, PidScope, Proc, Purpose, SHOWN, Spec, WORKSPACE};
 use crate::sys::{self, Groups, MountAccess};
 use crate::view::{Access, Mount};
 
@@ -47,7 +47,8 @@ pub(crate) fn rules(spec: &Spec) -> Vec<Rule> {
     let writable = WRITABLE.iter().map(|place| rule(place, Grant::Write));
     // What is in /etc and was not bound, we wrote. Names are visible everywhere: all of them are ours or the view's.
     let own = [rule("/", Grant::List), rule("/etc", Grant::Read), rule("/proc", Grant::Read)];
-    own.into_iter().chain(read).chain(mounts).chain(devices).chain(writable).collect()
+    let shown = (spec.purpose == Purpose::Session).then(|| rule(SHOWN, Grant::Read));
+    own.into_iter().chain(shown).chain(read).chain(mounts).chain(devices).chain(writable).collect()
 }
 
 /// Builds the root, makes it this process's, and takes on the guest's identity. Nothing in it is of a certain run yet: see [`furnish`].
@@ -84,6 +85,11 @@ pub(crate) fn raise(blueprint: &Blueprint, groups: Groups) -> Result<(), Failure
 
     if blueprint.purpose == Purpose::Probe {
         fs::write(inside(probe::UNGRANTED), "").at(Step::MountRoot)?;
+    }
+    if blueprint.purpose == Purpose::Session {
+        for place in spec::session_places() {
+            fs::create_dir_all(place.strip_prefix("/").unwrap_or(&place)).at_path(Step::MountRoot, &place)?;
+        }
     }
     make_devices(&devices)?;
     fs::create_dir("proc").at(Step::MountProc)?;

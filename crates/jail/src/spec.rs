@@ -40,6 +40,27 @@ pub struct Spec {
     pub without: Vec<Layer>,
 }
 
+/// Where a session can be shown folders: places that are empty until then.
+pub(crate) fn session_places() -> impl Iterator<Item = PathBuf> {
+    (1..=SESSION_PLACES).flat_map(|number| [python_place(number), node_place(number)])
+}
+
+/// The n-th place for a folder of Python's.
+pub fn python_place(number: usize) -> PathBuf {
+    format!("{SHOWN}/python/{number}").into()
+}
+
+/// The n-th place for a folder of Node's, which looks for this name.
+pub fn node_place(number: usize) -> PathBuf {
+    format!("{SHOWN}/node/{number}/node_modules").into()
+}
+
+/// How many folders of each kind a session can be shown.
+pub const SESSION_PLACES: usize = 16;
+
+/// What is above all places.
+pub(crate) const SHOWN: &str = "/packages";
+
 /// Where a guest finds its way out, if it has one.
 pub const EGRESS: std::net::SocketAddrV4 = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 3128);
 
@@ -159,6 +180,17 @@ pub enum Place {
     Build,
 }
 
+/// Commands that a session starts while it goes on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Batch {
+    /// Environment of every command, `NAME=value`.
+    pub environment: Vec<String>,
+    /// Files written before, over what may be there. Their contents follow the encoded batch, in this order.
+    pub files: Vec<File>,
+    /// Run one after the other; the first that fails is the last. At least one.
+    pub commands: Vec<Command>,
+}
+
 /// A program to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
@@ -195,6 +227,8 @@ pub enum AddressSpace {
 pub enum Purpose {
     /// To run a guest.
     Run,
+    /// To stay: commands come in batches while it goes on. Has no commands of its own, and needs namespaces.
+    Session,
     /// To see which walls stand: the first command's process looks around from inside, reports, and goes on to execute.
     Probe,
 }

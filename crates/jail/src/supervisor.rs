@@ -1,7 +1,7 @@
 //! The process that starts a run's commands, reaps everything they leave, watches the limits that the kernel does not, and reports.
 //!
-//! With a pid namespace it is pid 1: when it exits, the kernel ends every process of the run. Without one it is a subreaper that kills
-//! until it has no child left.
+//! With a pid namespace it is pid 1: it can end every process of the run with one call, and when it is killed the kernel does. Without one
+//! it is a subreaper that kills until it has no child left.
 
 use std::collections::HashSet;
 use std::io;
@@ -11,16 +11,17 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::cgroup::Counters;
 use crate::failure::{At as _, Failure, Step};
 use crate::guest::{self, Lockdown, Streams};
 use crate::scratch::Scratch;
 use crate::spec::{Command, Limits};
 use crate::sys::{self, Cloned};
 use crate::watchdog::Watchdog;
-use crate::wire::{self, Ask, Exit, Limit, Report, SeenUsage};
+use crate::wire::{self, Ask, Ended, Exit, Limit, Report, SeenUsage};
 
 /// How often the limits are looked at. What a guest can take beyond a limit is what it can take in this time.
-const WATCH_INTERVAL: Duration = Duration::from_millis(20);
+pub(crate) const WATCH_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A run in its supervisor.
 #[derive(Debug)]
@@ -35,6 +36,7 @@ pub(crate) struct Supervisor<'a> {
     /// The run's directory on the host, where it has no root of its own.
     pub(crate) scratch: Option<&'a Scratch>,
     pub(crate) watchdog: Watchdog,
+    pub(crate) counters: Counters,
 }
 
 /// What the program may use, and until when.
@@ -60,26 +62,39 @@ enum End {
 }
 
 impl Supervisor<'_> {
-    /// Runs the commands and reports how the last one ended. On return nothing of the run is left but this process, unless a pid
-    /// namespace takes the rest down with it.
+    /// Runs the commands and reports how the last one ended. On return nothing of the run is left but this process.
     pub(crate) fn run(mut self) -> Result<(), Failure> {
         let signals = sys::child_signals().at(Step::Supervise)?;
         let exit = self.run_commands(&signals);
         let seen = self.watchdog.usage();
         // Whatever went wrong, no guest is left behind.
-        if !self.ends_with_us {
+        let alone = if self.ends_with_us {
+            // The kernel would do it with our end, but then only the launcher could tell when it is done, and the end of the namespaces
+            // would be waited for too. Who is being killed cannot fork any more, so once is enough.
+            sys::signal_everybody_else(libc::SIGKILL);
+            sys::reap_all();
+            Some(self.used())
+        } else {
             self.kill_descendants();
-        }
-        let exit = Exit { seen, ..exit? };
+            None
+        };
+        let exit = Exit { seen, alone, ..exit? };
         // A server that is gone does not miss it.
         wire::send(&self.report, &Report::Exited(exit), &[]).ok();
         Ok(())
     }
 
+    /// What the run used, when nobody else is left.
+    fn used(&self) -> Ended {
+        // Without our own, which grows for as long as a program is waited for.
+        let sys::Rusage { cpu_micros, peak_bytes } = sys::children_usage();
+        Ended { cpu_micros, peak_bytes, group: self.counters.usage() }
+    }
+
     fn run_commands(&mut self, signals: &OwnedFd) -> Result<Exit, Failure> {
         let commands = &self.lockdown.spec.commands;
         let mut bounds = Bounds::from_now(self.lockdown.spec.limits);
-        let mut exit = Exit { command: 0, status: 0, limit: None, seen: SeenUsage::default() };
+        let mut exit = Exit { command: 0, status: 0, limit: None, seen: SeenUsage::default(), alone: None };
         for (index, command) in (0u32..).zip(commands) {
             exit.command = index;
             if let Some(scratch) = self.scratch {
@@ -204,7 +219,7 @@ fn kill_all_of(user: u32) {
     match sys::clone(0, None) {
         Ok(Cloned::Child) => {
             if sys::assume_identity(user, user, sys::Groups::Clear).is_ok() {
-                sys::kill_everything_allowed();
+                sys::signal_everybody_else(libc::SIGKILL);
             }
             sys::exit_now(0)
         }
@@ -217,14 +232,14 @@ fn kill_all_of(user: u32) {
 }
 
 /// `None` too when there is no child at all, which a supervisor sees only between commands.
-fn reap_any() -> io::Result<Option<(i32, i32, sys::Rusage)>> {
+pub(crate) fn reap_any() -> io::Result<Option<(i32, i32, sys::Rusage)>> {
     match sys::reap_any() {
         Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(None),
         other => other,
     }
 }
 
-fn drain(signals: &OwnedFd) {
+pub(crate) fn drain(signals: &OwnedFd) {
     let mut buffer = [0u8; 1024];
     while rustix::io::read(signals, &mut buffer).is_ok_and(|count| count > 0) {}
 }

@@ -100,6 +100,11 @@ fn wait(pid: i32, options: libc::c_int) -> io::Result<Option<(i32, i32, Rusage)>
     }
 }
 
+/// Waits until there is no child left.
+pub(crate) fn reap_all() {
+    while let Ok(Some(_)) = wait(-1, 0) {}
+}
+
 /// What all reaped children of this process used together.
 pub(crate) fn children_usage() -> Rusage {
     // SAFETY: rusage is plain integers, for which all-zero is a value.
@@ -288,12 +293,6 @@ pub(crate) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// SIGKILL to every process this one may signal, itself excepted. For a process that has taken on a user id nothing else has.
-pub(crate) fn kill_everything_allowed() {
-    // SAFETY: kill takes integers only.
-    unsafe { libc::kill(-1, libc::SIGKILL) };
-}
-
 /// Whether a capability is in the bounding set; an error past the last one that the kernel knows.
 pub(crate) fn in_bounding_set(capability: u32) -> io::Result<bool> {
     // SAFETY: PR_CAPBSET_READ takes integers only.
@@ -351,5 +350,27 @@ pub fn give_large_blocks_back() {
         const LARGE: libc::c_int = 128 << 10;
         // SAFETY: two numbers. One that it does not know is refused, and nothing changes.
         unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
+    }
+}
+
+/// A signal to every process that this one may signal, itself excepted: for the first process of a pid namespace, and for one that has taken
+/// on a user id that nothing else has.
+pub(crate) fn signal_everybody_else(signal: libc::c_int) {
+    // SAFETY: kill takes integers only.
+    unsafe { libc::kill(-1, signal) };
+}
+
+/// Makes a copy of a descriptor under this number, that stays open past an exec.
+///
+/// For a process just cloned, which is about to execute another program: whatever had that number before is closed, and its owner is a
+/// copy in memory that is never used or dropped.
+pub(crate) fn place_at(descriptor: &OwnedFd, number: std::os::fd::RawFd) -> io::Result<()> {
+    if descriptor.as_raw_fd() == number {
+        return Ok(rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::empty())?);
+    }
+    // SAFETY: dup2 takes integers only. What is closed by it is this function's contract.
+    match unsafe { libc::dup2(descriptor.as_raw_fd(), number) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
     }
 }

@@ -7,6 +7,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
@@ -23,9 +24,33 @@ use crate::spec::Blueprint;
 /// The largest message. Orders and reports are small; a run's spec and contents travel in a memfd.
 const MAX_MESSAGE: usize = 16 * 1024;
 /// The most descriptors beside one message.
-const MAX_DESCRIPTORS: usize = 5;
+const MAX_DESCRIPTORS: usize = 6;
 
-/// Starts a run. Beside it: packed spec, stdin, stdout, stderr, report socket.
+/// What the server asks of the launcher.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Demand {
+    Run(Order),
+    Show(Show),
+    /// What a session's cgroups have counted. Beside it: a socket for the [`GroupUsage`].
+    Count {
+        session: u64,
+    },
+}
+
+/// Shows a folder to a session that goes on. Beside it: a socket for the [`Shown`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Show {
+    pub(crate) session: u64,
+    /// The folder on the host.
+    pub(crate) source: PathBuf,
+    /// One of the places that a session's root has for this.
+    pub(crate) target: PathBuf,
+}
+
+/// What came of it.
+pub(crate) type Shown = Result<(), Failure>;
+
+/// Starts a run. Beside it: packed spec, stdin, stdout, stderr, report socket, and perhaps a descriptor 3 for its commands.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
     /// Namespaces to make; the spec itself is read by the jail's first process only, so that one run's data is never in the memory that
@@ -35,6 +60,8 @@ pub(crate) struct Order {
     pub(crate) blueprint: Option<Blueprint>,
     pub(crate) memory: u64,
     pub(crate) processes: u32,
+    /// The server's number for it, if it is a session, which may be shown more folders.
+    pub(crate) session: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,8 +85,23 @@ pub enum Report {
     Probed(Seen),
     /// Setting up failed; the guest's program did not start.
     Failed(Failure),
-    /// The last command ended, or was ended for a limit.
+    /// The last command ended, or was ended for a limit. The last of the reports that matter if nobody else is left.
     Exited(Exit),
+    /// In a session, the last command of a batch ended.
+    BatchEnded {
+        /// Which.
+        batch: u32,
+        /// The index of the command that was last.
+        command: u32,
+        /// Its wait status, as `wait4` gives it.
+        status: i32,
+    },
+    /// In a session, everything that ran was ended for passing a limit.
+    Cleared(Limit),
+    /// In a session, nothing runs now. What was used up to now.
+    Resting(SeenUsage),
+    /// In a session, a file was written and has this size, or why not, as an error number.
+    Written(Result<u64, i32>),
     /// Every process of the run is gone.
     Ended(Ended),
 }
@@ -84,6 +126,9 @@ pub struct Exit {
     pub limit: Option<Limit>,
     /// What the supervisor saw in `/proc`: all processes, those included that are about to be killed with the run.
     pub seen: SeenUsage,
+    /// What the run used, where the supervisor has ended every other process itself and waited for it. What is left is its own end and
+    /// that of the namespaces, which nobody has to wait for.
+    pub alone: Option<Ended>,
 }
 
 /// Figures from `/proc`.
@@ -108,7 +153,7 @@ pub enum Limit {
     Wall,
 }
 
-/// What the run used, as the launcher learns at its end.
+/// What the run used, as its supervisor or the launcher learns at its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// CPU time of all processes that were waited for, in microseconds. Those that the kernel killed with their pid namespace were not.
@@ -133,12 +178,31 @@ pub struct GroupUsage {
 /// What the server asks of a run's supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Ask {
-    /// The program comes only now: what it may use counts from here.
+    /// The program comes only now: what it may use counts from here. A session that rests goes on.
     Begin { wall_millis: u64, cpu_millis: u64 },
     /// End everything and report.
     Stop,
     /// Remove what the run left: it has been read.
     Release,
+    /// A session starts a [`Batch`](crate::spec::Batch) under this number. Beside it: the batch, packed, its three streams, and descriptor 3 of its commands.
+    Start { batch: u32 },
+    /// A session stops all that runs in it, where it is.
+    Rest,
+    /// The batch's last command gets the signal of Ctrl-C, with all that it started and that did not leave its group.
+    Interrupt { batch: u32 },
+    /// A session ends all that runs in it.
+    Clear,
+    /// A session writes a file into its workspace. Beside it: a [`File`](crate::spec::File) and its contents, packed.
+    Write(Writing),
+}
+
+/// What becomes of what is in a file already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Writing {
+    /// It goes.
+    Replace,
+    /// What is written comes behind it.
+    Append,
 }
 
 /// What the launcher says to a first process.
@@ -146,7 +210,7 @@ pub(crate) enum Ask {
 pub(crate) enum Go {
     /// Its user id is mapped: it can build its root.
     Ahead,
-    /// Its run. Beside it: packed spec, stdin, stdout, stderr, report socket.
+    /// Its run. Beside it: packed spec, stdin, stdout, stderr, report socket, and perhaps a descriptor 3.
     Now,
 }
 

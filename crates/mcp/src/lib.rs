@@ -1,5 +1,6 @@
 //! belljar's face for assistants: the Model Context Protocol over the runtime. The only crate that knows JSON.
 
+mod app;
 mod arguments;
 pub mod audit;
 pub mod fetch;
@@ -16,6 +17,7 @@ mod resources;
 mod result;
 mod room;
 mod runs;
+mod saved;
 mod server;
 mod stdio;
 mod tools;

@@ -49,6 +49,7 @@ pub(crate) struct Metrics {
     answers: Family<Answer, Counter>,
     running: Gauge,
     waiting: Gauge,
+    sessions: Gauge,
 }
 
 impl Metrics {
@@ -65,6 +66,7 @@ impl Metrics {
             answers: Family::default(),
             running: Gauge::default(),
             waiting: Gauge::default(),
+            sessions: Gauge::default(),
         };
         let registry = &mut metrics.registry;
         registry.register("calls", "Calls of run_code that ended, by what became of them", metrics.calls.clone());
@@ -74,6 +76,7 @@ impl Metrics {
         registry.register("http_answers", "Answers over HTTP, by status", metrics.answers.clone());
         registry.register("running", "Runs that go on", metrics.running.clone());
         registry.register("waiting", "Calls that wait for their turn", metrics.waiting.clone());
+        registry.register("sessions", "Sessions that are open", metrics.sessions.clone());
         metrics
     }
 
@@ -99,9 +102,10 @@ impl Metrics {
     }
 
     /// All of it, in the text format.
-    pub(crate) fn text(&self, load: Load) -> Result<String, fmt::Error> {
+    pub(crate) fn text(&self, load: Load, sessions: usize) -> Result<String, fmt::Error> {
         self.running.set(i64::try_from(load.running).unwrap_or(i64::MAX));
         self.waiting.set(i64::try_from(load.waiting).unwrap_or(i64::MAX));
+        self.sessions.set(i64::try_from(sessions).unwrap_or(i64::MAX));
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;
         Ok(text)

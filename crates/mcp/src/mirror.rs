@@ -4,9 +4,9 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use rmcp::model::{ContentBlock, Resource};
-use sandbox::{LastValue, Outcome, OutputFile, Status, signal_name};
+use sandbox::{Display, LastValue, Outcome, OutputFile, SessionState, Status, signal_name};
 
-use crate::result::mime_of;
+use crate::result::{Addresses, mime_of};
 use crate::{room, uri};
 
 /// The most links. All files are in the structured result.
@@ -16,13 +16,30 @@ const MOST_PACKAGES: usize = 8;
 /// What a block takes beside its contents.
 const BLOCK: usize = 200;
 
-/// `run` is the name under which the server keeps what came of it, if it does. All of it takes no more than `room`.
-pub(crate) fn content(outcome: &Outcome, run: Option<&str>, room: usize) -> Vec<ContentBlock> {
-    let text = text(outcome, run);
+/// All of it takes no more than `room`.
+pub(crate) fn content(outcome: &Outcome, at: Addresses<'_>, room: usize) -> Vec<ContentBlock> {
+    let text = text(outcome, at.run);
     // Pictures that there is no room for are links.
     let mut room = room.saturating_sub(room::encoded(&text));
     let mut blocks = vec![ContentBlock::text(text)];
     let mut links = 0;
+    for (number, display) in (1..).zip(&outcome.displays) {
+        match shown(display, room) {
+            Some((block, size)) => {
+                room -= size;
+                blocks.push(block);
+            }
+            None => {
+                if let Some(run) = at.run {
+                    let link = Resource::new(uri::run_display(run, number), format!("display {number}"))
+                        .with_mime_type(display.mime())
+                        .with_size(display.data().len() as u64);
+                    room = room.saturating_sub(link.uri.len() + BLOCK);
+                    blocks.push(ContentBlock::resource_link(link));
+                }
+            }
+        }
+    }
     for file in &outcome.files {
         match picture(file, room) {
             Some((block, size)) => {
@@ -30,8 +47,8 @@ pub(crate) fn content(outcome: &Outcome, run: Option<&str>, room: usize) -> Vec<
                 blocks.push(block);
             }
             None => {
-                if let Some(run) = run.filter(|_| links < MOST_LINKS && file.contents.is_some()) {
-                    let link = link(file, run);
+                if let Some(uri) = at.of_file(file).filter(|_| links < MOST_LINKS) {
+                    let link = link(file, uri);
                     let size = link.uri.len() + room::encoded(&link.name) + BLOCK;
                     if size <= room {
                         room -= size;
@@ -84,6 +101,9 @@ fn unusual(outcome: &Outcome, run: Option<&str>, dropped: [(&str, u64); 2]) -> O
         Status::LimitExceeded(limit) => remarks.push(format!("ended: over its {limit} limit")),
         Status::Cancelled => remarks.push("cancelled".to_owned()),
     }
+    if let Some(SessionState::Lost(why)) = &outcome.state {
+        remarks.push(format!("the session's variables are gone, its files are there: {why}"));
+    }
     if let Some(hint) = outcome.error.as_ref().and_then(|error| error.hint.as_ref()) {
         remarks.push(hint.clone());
     }
@@ -130,7 +150,14 @@ fn picture(file: &OutputFile, room: usize) -> Option<(ContentBlock, usize)> {
     is_shown.then(|| (ContentBlock::image(BASE64_STANDARD.encode(contents), mime), size))
 }
 
-fn link(file: &OutputFile, run: &str) -> Resource {
+/// A picture of pixels, with its size as it is sent. The rest is for those who ask for it: the value's text says what a reader needs.
+fn shown(display: &Display, room: usize) -> Option<(ContentBlock, usize)> {
+    let size = display.data().len().div_ceil(3) * 4 + BLOCK;
+    let is_shown = display.is_picture() && size <= room;
+    is_shown.then(|| (ContentBlock::image(BASE64_STANDARD.encode(display.data()), display.mime()), size))
+}
+
+fn link(file: &OutputFile, uri: String) -> Resource {
     let path = file.path.as_str();
-    Resource::new(uri::run_file(run, path), path).with_mime_type(mime_of(path)).with_size(file.size)
+    Resource::new(uri, path).with_mime_type(mime_of(path)).with_size(file.size)
 }

@@ -7,14 +7,14 @@ use rmcp::model::{
     CompleteRequestParams, CompleteResult, CompletionInfo, ReadResourceResult, Resource, ResourceContents,
     ResourceTemplate,
 };
-use runtime::Runtime;
-use sandbox::{Language, Principal};
+use runtime::{RunError, Runtime};
+use sandbox::{FilePart, Language, Principal, SessionName, WorkspacePath};
 use serde_json::json;
 
 use crate::result::mime_of;
 use crate::room::{self, Room};
 use crate::runs::Runs;
-use crate::{tools, uri};
+use crate::{app, tools, uri};
 
 /// Those that are always there.
 pub(crate) fn list(runtime: &Runtime) -> Vec<Resource> {
@@ -25,7 +25,7 @@ pub(crate) fn list(runtime: &Runtime) -> Vec<Resource> {
             .with_description(format!("How {} is run here", language.name))
             .with_mime_type("application/json")
     };
-    served.map(resource).collect()
+    served.map(resource).chain([app::resource()]).collect()
 }
 
 /// The most that is repeated of a name that a caller sent. Names of ours are no longer.
@@ -34,6 +34,8 @@ const MOST_NAME: usize = 16_000;
 const RUNTIME: &str = "runtime://{language}";
 const RUN_STDOUT: &str = "run://{run}/stdout{?offset,limit}";
 const RUN_STDERR: &str = "run://{run}/stderr{?offset,limit}";
+const RUN_DISPLAY: &str = "run://{run}/displays/{number}";
+const SESSION_FILE: &str = "session://{session}/files/{+path}{?offset,limit}";
 const RUN_FILE: &str = "run://{run}/files/{+path}{?offset,limit}";
 
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
@@ -48,6 +50,10 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
         ResourceTemplate::new(RUN_STDERR, "stderr")
             .with_title("All standard error of a run")
             .with_mime_type("text/plain"),
+        ResourceTemplate::new(SESSION_FILE, "session file")
+            .with_title("A file of a session's workspace")
+            .with_description("offset and limit in bytes"),
+        ResourceTemplate::new(RUN_DISPLAY, "display").with_title("A picture, table or specification that a run showed"),
         ResourceTemplate::new(RUN_FILE, "file").with_title("A file that a run made").with_description("For 15 minutes"),
     ]
 }
@@ -84,6 +90,27 @@ pub(crate) async fn read(
             let bytes = file.contents.as_deref().ok_or_else(not_found)?;
             file_contents(part.of(bytes), name, mime_of(&path))
         }
+        uri::Resource::Display(run, number) => {
+            let kept = runs.find(run, owner).ok_or_else(not_found)?;
+            let display = number.checked_sub(1).and_then(|index| kept.displays.get(index)).ok_or_else(not_found)?;
+            file_contents(part.of(display.data()), name, display.mime())
+        }
+        uri::Resource::SessionFile(session, path) => {
+            let session = SessionName::new(session).map_err(|_| not_found())?;
+            let path = WorkspacePath::new(&*path).map_err(|_| not_found())?;
+            // One more than there is room for shows that there is more.
+            let limit = part.limit.unwrap_or(usize::MAX).min(most.answer + 1) as u64;
+            let wanted = FilePart { offset: part.offset as u64, limit };
+            let file = runtime.read_file((owner, &session), &path, wanted).await.map_err(|error| match error {
+                RunError::Refused(refusal) => ErrorData::resource_not_found(
+                    format!("`{}`: {refusal}", room::shortened(name, MOST_NAME)),
+                    Some(json!({ "uri": room::shortened(name, MOST_NAME) })),
+                ),
+                RunError::Failed(error) => ErrorData::internal_error(error.to_string(), None),
+            })?;
+            file_contents(&file.bytes, name, mime_of(path.as_str()))
+        }
+        uri::Resource::View => app::contents(),
     };
     if size(&contents) > most.answer {
         let message = format!(
@@ -129,6 +156,7 @@ pub(crate) fn complete(
             served.map(|language| language.id.to_owned()).collect()
         }
         "run" => runs.names(owner),
+        "session" => runtime.sessions(owner).into_iter().map(|session| session.name.to_string()).collect(),
         "path" => {
             let run = request.context.as_ref().and_then(|context| context.get_argument("run"));
             let kept = run.and_then(|run| runs.find(run, owner));

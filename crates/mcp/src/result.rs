@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sandbox::{CpuSource, LastValue, MemorySource, Outcome, OutputFile, Provided, Status, signal_name};
+use sandbox::{
+    CpuSource, Display, LastValue, MemorySource, Outcome, OutputFile, Provided, SessionState, Status, signal_name,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -36,6 +38,10 @@ pub struct RunResult<'a> {
     /// Its printed form, when it is no JSON
     #[serde(skip_serializing_if = "Option::is_none")]
     result_repr: Option<&'a str>,
+    /// Pictures, tables and specifications that it showed
+    #[schemars(default)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    displays: Vec<DisplayEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorDetail<'a>>,
     /// What the run made or changed in its workspace
@@ -43,6 +49,11 @@ pub struct RunResult<'a> {
     #[schemars(default)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     skipped_files: Vec<SkippedEntry<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a str>,
+    /// `lost` when the session's variables are gone; its files are there
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<&'static str>,
     /// Names the run in `run://` resources
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<&'a str>,
@@ -78,6 +89,14 @@ struct FileEntry<'a> {
     path: &'a str,
     bytes: u64,
     mime: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct DisplayEntry {
+    mime: &'static str,
+    bytes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     uri: Option<String>,
 }
@@ -144,13 +163,33 @@ struct UsageEntry {
 
 impl<'a> From<&'a Outcome> for RunResult<'a> {
     fn from(outcome: &'a Outcome) -> Self {
-        Self::new(outcome, None)
+        Self::new(outcome, Addresses::default())
+    }
+}
+
+/// Where what came of a run can be read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Addresses<'a> {
+    /// The name under which the server keeps what came of it, if it does.
+    pub(crate) run: Option<&'a str>,
+    /// The session that it was a cell of.
+    pub(crate) session: Option<&'a str>,
+}
+
+impl Addresses<'_> {
+    /// A file's, if it has one: what was not kept cannot be read.
+    pub(crate) fn of_file(self, file: &OutputFile) -> Option<String> {
+        let path = file.path.as_str();
+        match (self.session, self.run) {
+            (Some(session), _) => Some(uri::session_file(session, path)),
+            (None, Some(run)) => file.contents.is_some().then(|| uri::run_file(run, path)),
+            (None, None) => None,
+        }
     }
 }
 
 impl<'a> RunResult<'a> {
-    /// `run` is the name under which the server keeps what came of it, if it does.
-    pub(crate) fn new(outcome: &'a Outcome, run: Option<&'a str>) -> Self {
+    pub(crate) fn new(outcome: &'a Outcome, at: Addresses<'a>) -> Self {
         let (exit_code, signal, limit) = match outcome.status {
             Status::Completed { exit_code } => (Some(exit_code), None, None),
             Status::Crashed { signal } => (None, Some(signal_name(signal)), None),
@@ -181,13 +220,16 @@ impl<'a> RunResult<'a> {
                 line: error.line,
                 hint: error.hint.as_deref(),
             }),
-            files: outcome.files.iter().map(|file| FileEntry::new(file, run)).collect(),
+            displays: (1..).zip(&outcome.displays).map(|(number, it)| DisplayEntry::new(number, it, at)).collect(),
+            files: outcome.files.iter().map(|file| FileEntry::new(file, at)).collect(),
             skipped_files: outcome
                 .skipped_files
                 .iter()
                 .map(|file| SkippedEntry { path: &file.path, reason: file.reason.describe() })
                 .collect(),
-            run,
+            session: at.session,
+            state: matches!(outcome.state, Some(SessionState::Lost(_))).then_some("lost"),
+            run: at.run,
             engine: outcome.engine.to_string(),
             runtime: RuntimeEntry {
                 language: outcome.runtime.language,
@@ -239,12 +281,17 @@ impl<'a> PackagesEntry<'a> {
     }
 }
 
+impl DisplayEntry {
+    fn new(number: usize, display: &Display, at: Addresses<'_>) -> Self {
+        let uri = at.run.map(|run| uri::run_display(run, number));
+        Self { mime: display.mime(), bytes: display.data().len(), uri }
+    }
+}
+
 impl<'a> FileEntry<'a> {
-    fn new(file: &'a OutputFile, run: Option<&str>) -> Self {
+    fn new(file: &'a OutputFile, at: Addresses<'_>) -> Self {
         let path = file.path.as_str();
-        // What was not kept cannot be read.
-        let uri = run.filter(|_| file.contents.is_some()).map(|run| uri::run_file(run, path));
-        Self { path, bytes: file.size, mime: mime_of(path), uri }
+        Self { path, bytes: file.size, mime: mime_of(path), uri: at.of_file(file) }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use sandbox::{OutputFile, Principal};
+use sandbox::{Display, OutputFile, Principal};
 
 use crate::hex::hex;
 use crate::recording::Recording;
@@ -24,6 +24,7 @@ pub(crate) struct Kept {
     pub(crate) stderr: Recording,
     /// Those whose contents came back.
     pub(crate) files: Vec<OutputFile>,
+    pub(crate) displays: Vec<Display>,
 }
 
 #[derive(Debug)]
@@ -43,7 +44,8 @@ impl Runs {
     /// Keeps a run. The oldest go when there are too many.
     pub(crate) fn keep(&self, name: String, owner: Principal, kept: Kept) {
         let files: usize = kept.files.iter().filter_map(|file| file.contents.as_ref()).map(Vec::len).sum();
-        let size = kept.stdout.len() + kept.stderr.len() + files;
+        let displays: usize = kept.displays.iter().map(|display| display.data().len()).sum();
+        let size = kept.stdout.len() + kept.stderr.len() + files + displays;
         let entry = Entry { name, owner, since: Instant::now(), size, kept: kept.into() };
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         runs.push_back(entry);
@@ -96,7 +98,7 @@ mod tests {
     fn kept(size: usize) -> Kept {
         let mut stdout = Recording::default();
         stdout.push(&vec![b'x'; size]);
-        Kept { stdout, stderr: Recording::default(), files: Vec::new() }
+        Kept { stdout, stderr: Recording::default(), files: Vec::new(), displays: Vec::new() }
     }
 
     #[test]

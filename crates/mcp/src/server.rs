@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -28,6 +29,7 @@ use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::room::Room;
 use crate::runs::Runs;
+use crate::saved::Saved;
 use crate::tools::{self, Run};
 use crate::witness::{Observers, Tracer, Witness};
 use crate::{icons, prompts, resources};
@@ -47,8 +49,7 @@ const MOST_TASKS: usize = 64;
 /// For how long clients may take lists for granted. What is set up changes while a server runs, but not often.
 const LISTS_TTL_MS: u64 = 60_000;
 
-const INSTRUCTIONS: &str =
-    "Runs code in fresh sandboxes without network. Call run_code whenever an answer can be computed.";
+const INSTRUCTIONS: &str = "Runs code in fresh sandboxes without network. Call run_code whenever an answer can be computed. Pass `session` to keep variables and files for the next call.";
 
 /// What all connections of a server share.
 #[derive(Debug)]
@@ -58,6 +59,8 @@ pub struct Server {
     runs: Arc<Runs>,
     tasks: Tasks,
     tools: OnceLock<Vec<Tool>>,
+    /// Where sessions are saved, if they can be.
+    saved: Option<Saved>,
     /// What tests of the protocol need beside.
     fixtures: Option<Fixtures>,
 }
@@ -69,6 +72,8 @@ pub struct Watch {
     pub audit: Option<Audit>,
     /// Whether callers' traces are continued, with the process's own tracer and propagator.
     pub traces: bool,
+    /// The folder that callers' saved sessions are kept in; without one they cannot save any.
+    pub saved: Option<PathBuf>,
 }
 
 /// rmcp's own, which has no `Debug` and does not know whose a task is.
@@ -147,13 +152,14 @@ impl Server {
             runs: Arc::default(),
             tasks: Tasks::new(),
             tools: OnceLock::new(),
+            saved: watch.saved.map(Saved::new),
             fixtures,
         }
     }
 
     /// What goes on, for Prometheus.
     pub(crate) fn metrics(&self) -> Result<String, std::fmt::Error> {
-        self.observers.metrics.text(self.runtime.load())
+        self.observers.metrics.text(self.runtime.load(), self.runtime.session_count())
     }
 
     /// A request over HTTP was answered.
@@ -196,7 +202,8 @@ impl Connection {
                 return Ok(tools::refused(&refusal).into());
             }
         };
-        let run = Run { name: witness.run().to_owned(), owner, live: Live::default(), room: room(&context) };
+        let session = plan.session().cloned();
+        let run = Run { name: witness.run().to_owned(), owner, session, live: Live::default(), room: room(&context) };
         let (runtime, mut ears) = (Arc::clone(&self.server.runtime), run.live.clone());
         let mut going: Going = Box::pin(async move {
             let ended = runtime.carry_out(plan, &mut ears).await;
@@ -459,7 +466,14 @@ impl ServerHandler for Connection {
                 let caller = principal(&context);
                 Ok(tools::get_environment(&self.server.runtime, &caller, request.arguments).await.into())
             }
-            other => Err(ErrorData::invalid_params(tools::unknown(other), None)),
+            other => {
+                let caller = principal(&context);
+                let call = tools::Call { runtime: &self.server.runtime, caller: &caller, room: room(&context) };
+                match call.of_sessions(other, request.arguments, self.server.saved.as_ref()).await {
+                    Some(result) => Ok(result.into()),
+                    None => Err(ErrorData::invalid_params(tools::unknown(other), None)),
+                }
+            }
         }
     }
 

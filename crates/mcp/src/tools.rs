@@ -1,18 +1,22 @@
 //! The tools, one module each.
 
 mod environment;
+mod files;
 mod list_runtimes;
 mod packages;
 mod run_code;
+mod sessions;
 
 use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock, Icon, Tool, ToolAnnotations};
-use runtime::RunError;
-use sandbox::{Limits, Refusal};
+use runtime::{RunError, Runtime};
+use sandbox::{Limits, Principal, Refusal};
 use serde_json::{Map, Value};
 
-use crate::room;
+use crate::app;
+use crate::room::{self, Room};
+use crate::saved::Saved;
 
 pub(crate) use environment::{configure_environment, get_environment};
 pub(crate) use list_runtimes::{list_runtimes, runtime_document};
@@ -42,15 +46,23 @@ impl Description {
 
 /// All of them, always in this order. `defaults` are what a run gets without asking.
 pub(crate) fn all(languages: &[String], defaults: &Limits) -> Vec<Tool> {
-    let tools = [
-        run_code::describe(languages, defaults),
+    let others = [
         packages::describe_install(),
         packages::describe_list(),
         list_runtimes::describe(),
         environment::describe_configure(),
         environment::describe_get(),
+        files::describe_write(),
+        files::describe_read(),
+        files::describe_list(),
+        sessions::describe_list(),
+        sessions::describe_close(),
+        sessions::describe_fork(),
+        sessions::describe_save(),
+        sessions::describe_restore(),
     ];
-    tools.into_iter().map(Description::into_tool).collect()
+    let run_code = run_code::describe(languages, defaults).into_tool().with_meta(app::shown_by());
+    std::iter::once(run_code).chain(others.into_iter().map(Description::into_tool)).collect()
 }
 
 /// The most that is repeated of a name that a caller sent.
@@ -62,8 +74,61 @@ pub(crate) const INSTALL_PACKAGES: &str = "install_packages";
 pub(crate) const LIST_PACKAGES: &str = "list_packages";
 pub(crate) const CONFIGURE_ENVIRONMENT: &str = "configure_environment";
 pub(crate) const GET_ENVIRONMENT: &str = "get_environment";
-const NAMES: &[&str] =
-    &[RUN_CODE, INSTALL_PACKAGES, LIST_PACKAGES, LIST_RUNTIMES, CONFIGURE_ENVIRONMENT, GET_ENVIRONMENT];
+pub(crate) const WRITE_FILE: &str = "write_file";
+pub(crate) const READ_FILE: &str = "read_file";
+pub(crate) const LIST_FILES: &str = "list_files";
+pub(crate) const LIST_SESSIONS: &str = "list_sessions";
+pub(crate) const CLOSE_SESSION: &str = "close_session";
+pub(crate) const FORK_SESSION: &str = "fork_session";
+pub(crate) const SAVE_SESSION: &str = "save_session";
+pub(crate) const RESTORE_SESSION: &str = "restore_session";
+const NAMES: &[&str] = &[
+    RUN_CODE,
+    INSTALL_PACKAGES,
+    LIST_PACKAGES,
+    LIST_RUNTIMES,
+    CONFIGURE_ENVIRONMENT,
+    GET_ENVIRONMENT,
+    WRITE_FILE,
+    READ_FILE,
+    LIST_FILES,
+    LIST_SESSIONS,
+    CLOSE_SESSION,
+    FORK_SESSION,
+    SAVE_SESSION,
+    RESTORE_SESSION,
+];
+
+/// A call of a tool, with what all of them need.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub(crate) runtime: &'a Runtime,
+    pub(crate) caller: &'a Principal,
+    pub(crate) room: Room,
+}
+
+impl Call<'_> {
+    /// Answers a call of a tool that has to do with sessions; `None` when it is none of them.
+    pub(crate) async fn of_sessions(
+        self,
+        tool: &str,
+        given: Option<Map<String, Value>>,
+        saved: Option<&Saved>,
+    ) -> Option<CallToolResult> {
+        let answered = match tool {
+            WRITE_FILE => self.write_file(given).await,
+            READ_FILE => self.read_file(given).await,
+            LIST_FILES => self.list_files(given).await,
+            LIST_SESSIONS => self.list_sessions(given),
+            CLOSE_SESSION => self.close_session(given),
+            FORK_SESSION => self.fork_session(given).await,
+            SAVE_SESSION => self.save_session(given, saved).await,
+            RESTORE_SESSION => self.restore_session(given, saved).await,
+            _ => return None,
+        };
+        Some(answered.unwrap_or_else(|error| failed(&error)))
+    }
+}
 
 /// What to say to a name that is none of a tool's.
 pub(crate) fn unknown(name: &str) -> String {

@@ -1,8 +1,11 @@
-//! Names of resources: `run://ID/stdout`, `run://ID/files/PATH`, `runtime://LANGUAGE`; of parts of them, `…?offset=BYTES&limit=BYTES`.
+//! Names of resources: `run://ID/stdout`, `run://ID/files/PATH`, `run://ID/displays/NUMBER`, `session://NAME/files/PATH`,
+//! `runtime://LANGUAGE`, and the page that shows results; of parts of them, `…?offset=BYTES&limit=BYTES`.
 
 use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+
+use crate::app;
 
 /// What a path may hold and a URI may not, in any part of it.
 const RESERVED: &AsciiSet = &CONTROLS
@@ -33,10 +36,24 @@ pub(crate) enum Resource<'a> {
     Stderr(&'a str),
     /// `run://ID/files/PATH`
     File(&'a str, Cow<'a, str>),
+    /// `run://ID/displays/NUMBER`
+    Display(&'a str, usize),
+    /// `session://NAME/files/PATH`
+    SessionFile(&'a str, Cow<'a, str>),
+    /// The page that shows results.
+    View,
 }
 
 pub(crate) fn run_file(run: &str, path: &str) -> String {
     format!("run://{run}/files/{}", utf8_percent_encode(path, RESERVED))
+}
+
+pub(crate) fn session_file(session: &str, path: &str) -> String {
+    format!("session://{session}/files/{}", utf8_percent_encode(path, RESERVED))
+}
+
+pub(crate) fn run_display(run: &str, number: usize) -> String {
+    format!("run://{run}/displays/{number}")
 }
 
 pub(crate) fn run_stream(run: &str, stream: &str) -> String {
@@ -50,8 +67,8 @@ pub(crate) fn runtime(language: &str) -> String {
 /// A part of what a run left, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Part {
-    offset: usize,
-    limit: Option<usize>,
+    pub(crate) offset: usize,
+    pub(crate) limit: Option<usize>,
 }
 
 impl Part {
@@ -84,14 +101,24 @@ pub(crate) fn parse(uri: &str) -> Option<(Resource<'_>, Part)> {
 }
 
 fn resource(uri: &str) -> Option<Resource<'_>> {
+    if uri == app::RESULT {
+        return Some(Resource::View);
+    }
     if let Some(language) = uri.strip_prefix("runtime://") {
         return Some(Resource::Runtime(language.trim_end_matches('/')));
+    }
+    if let Some(name) = uri.strip_prefix("session://") {
+        let (session, path) = name.split_once("/files/")?;
+        return Some(Resource::SessionFile(session, percent_decode_str(path).decode_utf8().ok()?));
     }
     let (run, rest) = uri.strip_prefix("run://")?.split_once('/')?;
     match rest {
         "stdout" => Some(Resource::Stdout(run)),
         "stderr" => Some(Resource::Stderr(run)),
         _ => {
+            if let Some(number) = rest.strip_prefix("displays/") {
+                return Some(Resource::Display(run, number.parse().ok()?));
+            }
             let path = rest.strip_prefix("files/")?;
             Some(Resource::File(run, percent_decode_str(path).decode_utf8().ok()?))
         }
@@ -108,6 +135,8 @@ mod tests {
             let uri = run_file("r1", path);
             assert!(uri.is_ascii() && !uri.contains(' '), "{uri}");
             assert_eq!(parse(&uri), Some((Resource::File("r1", path.into()), Part::default())));
+            let uri = session_file("desk", path);
+            assert_eq!(parse(&uri), Some((Resource::SessionFile("desk", path.into()), Part::default())));
         }
         assert_eq!(parse(&run_stream("r1", "stdout")), Some((Resource::Stdout("r1"), Part::default())));
         assert_eq!(parse(&runtime("python")), Some((Resource::Runtime("python"), Part::default())));
@@ -141,6 +170,9 @@ mod tests {
             "file:///etc/passwd",
             "run://r1/files/%ff",
             "run://r1/stdout?from=1",
+            "run://r1/displays/x",
+            "session://desk",
+            "session://desk/files",
         ] {
             assert_eq!(parse(uri), None, "{uri}");
         }

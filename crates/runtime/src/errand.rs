@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use sandbox::{EngineId, Language, LayerKind, LiveOutput, Plan, Principal, ProvideError, Provided, Refusal, Wanted};
+use sandbox::{
+    EngineId, Language, LayerKind, LiveOutput, Packages, Plan, Principal, ProvideError, Provided, Refusal, Wanted,
+};
 
 use crate::{RunError, Runtime};
 
@@ -10,7 +12,7 @@ use crate::{RunError, Runtime};
 #[derive(Debug, Clone)]
 pub(crate) struct Errand {
     pub(crate) plan: Plan,
-    wanted: Option<Wanted>,
+    pub(crate) wanted: Option<Wanted>,
 }
 
 /// A run with everything that it needs on one engine.
@@ -69,12 +71,7 @@ impl Runtime {
         packages: &[String],
         live: &mut dyn LiveOutput,
     ) -> Result<(EngineId, Provided), RunError> {
-        let none = || {
-            let message = format!("`packages` cannot be installed for {}", language.name);
-            Refusal::new("language", message, "they can be had for python, javascript, typescript")
-        };
-        let kind = LayerKind::of(language).ok_or_else(none)?;
-        let installer = self.packages.as_ref().ok_or_else(none)?;
+        let (kind, installer) = self.installer(language)?;
         let wanted = installer.check(kind, caller, packages)?;
         let engines = self.engines_for(language)?;
         let mut last = None;
@@ -85,8 +82,19 @@ impl Runtime {
                 Err(error) => return Err(final_word(error)),
             }
         }
-        Err(last.map_or_else(|| none().into(), final_word))
+        Err(last.map_or_else(|| no_packages(language).into(), final_word))
     }
+
+    /// Who installs packages for a language.
+    pub(crate) fn installer(&self, language: &Language) -> Result<(LayerKind, &dyn Packages), Refusal> {
+        let kind = LayerKind::of(language).ok_or_else(|| no_packages(language))?;
+        Ok((kind, self.packages.as_deref().ok_or_else(|| no_packages(language))?))
+    }
+}
+
+fn no_packages(language: &Language) -> Refusal {
+    let message = format!("`packages` cannot be installed for {}", language.name);
+    Refusal::new("language", message, "they can be had for python, javascript, typescript")
 }
 
 impl Runtime {

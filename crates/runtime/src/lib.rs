@@ -1,7 +1,10 @@
 //! The story of a run, told in [`Runtime::run`].
 
 mod auto;
+mod cells;
+mod draft;
 mod errand;
+mod sessions;
 mod stage;
 mod turns;
 
@@ -13,6 +16,8 @@ use sandbox::{
 };
 
 use crate::errand::Ready;
+use crate::sessions::Sessions;
+pub use crate::sessions::{SessionInfo, SessionLimits};
 pub use crate::turns::Load;
 use crate::turns::Turns;
 
@@ -27,6 +32,7 @@ pub struct Runtime {
     /// In order of preference.
     engines: Vec<Arc<dyn Engine>>,
     turns: Turns,
+    sessions: Sessions,
     packages: Option<Arc<dyn Packages>>,
     environments: Option<Arc<dyn Environments>>,
 }
@@ -50,7 +56,8 @@ pub enum RunError {
 impl Runtime {
     /// `engines` in order of preference.
     pub fn new(policy: Policy, engines: Vec<Arc<dyn Engine>>) -> Self {
-        Self { policy, engines, turns: Turns::new(runs_at_one_time()), packages: None, environments: None }
+        let sessions = Sessions::new(SessionLimits::default());
+        Self { policy, engines, turns: Turns::new(runs_at_one_time()), sessions, packages: None, environments: None }
     }
 
     /// Runs a request to its end. Dropping the future ends the run and everything it started.
@@ -66,6 +73,9 @@ impl Runtime {
 
     /// Runs what was admitted. Dropping the future ends the run and everything it started.
     pub async fn carry_out(&self, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, RunError> {
+        if let Some(session) = plan.session().cloned() {
+            return self.run_cell(plan, &session, live).await;
+        }
         let engine = self.first_that_serves(plan.language(), plan.engine())?;
         let errand = self.errand(plan)?;
         if errand.plan.engine() == EngineChoice::Auto && engine.id() == EngineId::Wasm {
@@ -75,6 +85,13 @@ impl Runtime {
         let _turn = self.turns.take(ready.plan.principal()).await;
         let outcome = run_on(&**engine, ready, live).await?;
         Ok(auto::explain(outcome, None))
+    }
+
+    /// What sessions are held to from now on.
+    #[must_use]
+    pub fn with_session_limits(mut self, limits: SessionLimits) -> Self {
+        self.sessions = Sessions::new(limits);
+        self
     }
 
     /// Programs can have packages from now on.

@@ -2,9 +2,10 @@
 
 use std::error::Error;
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
 
-use crate::{EngineId, Language, Outcome, Plan, Refusal};
+use crate::{EngineId, Language, Outcome, Plan, Principal, Refusal, Session, SessionError};
 
 /// A future that can be stored and sent between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -38,6 +39,20 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// Starts ahead what the first run would have to wait for.
     fn get_ready(&self) -> BoxFuture<'_, Result<(), EngineError>> {
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// A session for cells like this one: its caller's, with its limits on memory, files and processes.
+    fn open_session<'a>(&'a self, _: &'a Plan) -> BoxFuture<'a, Result<Box<dyn Session>, SessionError>> {
+        Box::pin(std::future::ready(Err(EngineError::new(NoSessions(self.id())).into())))
+    }
+
+    /// A session from what [`Session::save`] wrote, on behalf of this caller.
+    fn restore_session<'a>(
+        &'a self,
+        _: OwnedFd,
+        _: &'a Principal,
+    ) -> BoxFuture<'a, Result<Box<dyn Session>, SessionError>> {
+        Box::pin(std::future::ready(Err(EngineError::new(NoSessions(self.id())).into())))
     }
 
     /// A fresh sandbox for one run of `plan`.
@@ -85,6 +100,11 @@ pub struct RuntimeInfo {
     /// The tool: a program's name, or a module's.
     pub tool: String,
 }
+
+/// An engine that runs programs and has no sessions.
+#[derive(Debug, thiserror::Error)]
+#[error("the {0} engine has no sessions")]
+struct NoSessions(EngineId);
 
 /// A failure that is neither the caller's nor the guest's: the operator's to mend, or ours. The chain of sources is for the log; the
 /// message alone is for the caller.

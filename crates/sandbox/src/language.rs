@@ -68,6 +68,9 @@ pub struct Toolchain {
     pub version: &'static [&'static str],
     /// How a program is given variables, when it can be.
     pub variables: Option<Preset>,
+    /// What has it wait for its program when it is started ahead of one, if it can: a file that it loads before it looks for the program,
+    /// and that waits if there is a `wait.json` beside it.
+    pub waiting: Option<Preset>,
     /// How it finds packages that were made ready for a program.
     pub packages: PackageUse,
     /// What it does with address space, which decides how memory can be limited on a host without memory cgroups.

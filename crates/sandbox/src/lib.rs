@@ -15,6 +15,7 @@ mod bytes;
 mod capture;
 mod compiling;
 mod diagnose;
+mod display;
 mod engine;
 mod environment;
 mod isolation;
@@ -28,10 +29,12 @@ mod plan;
 mod policy;
 mod refusal;
 mod request;
+mod session;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use capture::{Capture, Captured};
 pub use diagnose::{Evidence, Step, diagnose};
+pub use display::Display;
 pub use engine::{BoxFuture, Engine, EngineError, LiveOutput, RuntimeInfo, Sandbox, Stream};
 pub use environment::{EnvironmentInfo, EnvironmentKind, EnvironmentRequest, Environments};
 pub use isolation::{Enforcement, Isolation, Level, Requirement};
@@ -51,3 +54,6 @@ pub use plan::{Plan, PlannedFile};
 pub use policy::Policy;
 pub use refusal::Refusal;
 pub use request::{Collect, EngineChoice, EngineId, InputFile, Principal, Request, Variable};
+pub use session::{
+    EntryKind, FileError, FilePart, FileRead, FolderEntry, Session, SessionError, SessionName, SessionState, WriteMode,
+};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::Bytes;
 
 /// What a run may use. Each field is enforced; which mechanism does it is in the outcome's [`Isolation`](crate::Isolation).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Wall-clock time from the start of the first step (compiling counts) to the end.
     pub wall: Duration,
@@ -60,7 +60,7 @@ impl Limits {
 }
 
 /// The limits a caller asks for; what is not named comes from the policy's defaults.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct LimitsRequest {
     /// See [`Limits::wall`].
     pub wall: Option<Duration>,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Captured, EngineId, Isolation, LimitKind, Provided, RuntimeInfo};
+use crate::{Captured, Display, EngineId, Isolation, LimitKind, Provided, RuntimeInfo, SessionState};
 
 /// Everything worth knowing about a run that started.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +17,10 @@ pub struct Outcome {
     pub diagnostics: Option<String>,
     /// The value of the program's last expression, for runtimes that have one.
     pub value: Option<LastValue>,
+    /// What it showed beside its output.
+    pub displays: Vec<Display>,
+    /// What became of the interpreter, of a cell of a session.
+    pub state: Option<SessionState>,
     /// What the guest's own messages say went wrong.
     pub error: Option<GuestError>,
     /// What the program wanted that this engine cannot do and another might: why it stopped.

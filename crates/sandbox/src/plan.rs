@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{Collect, EngineChoice, Language, Layer, Limits, Principal, ProgramNames, Variable, WorkspacePath};
+use crate::{
+    Collect, EngineChoice, Language, Layer, Limits, Principal, ProgramNames, SessionName, Variable, WorkspacePath,
+};
 
 /// A run that may start. Only [`Policy::admit`](crate::Policy::admit) makes one, so whoever holds it knows that every field was checked:
 /// the language exists, paths stay inside the workspace, limits are within the operator's.
@@ -19,6 +21,7 @@ pub struct Plan {
     pub(crate) variables: Vec<Variable>,
     pub(crate) packages: Vec<String>,
     pub(crate) layer: Option<Layer>,
+    pub(crate) session: Option<SessionName>,
     pub(crate) principal: Principal,
     pub(crate) engine: EngineChoice,
     pub(crate) limits: Limits,
@@ -95,11 +98,26 @@ impl Plan {
         self.layer.as_ref()
     }
 
+    /// The same in a workspace that has these files already, all of which come back with what is in them if they change.
+    #[must_use]
+    pub fn in_workspace(mut self, files: Vec<PlannedFile>) -> Self {
+        let given = std::mem::take(&mut self.files);
+        self.files = files.into_iter().filter(|file| !given.iter().any(|newer| newer.path == file.path)).collect();
+        self.files.extend(given);
+        self.collect = Collect::Contents;
+        self
+    }
+
     /// The same run with packages.
     #[must_use]
     pub fn with_layer(mut self, layer: Option<Layer>) -> Self {
         self.layer = layer;
         self
+    }
+
+    /// The session that it is a cell of.
+    pub fn session(&self) -> Option<&SessionName> {
+        self.session.as_ref()
     }
 
     /// On whose behalf it runs.

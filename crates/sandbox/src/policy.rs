@@ -7,7 +7,7 @@ use crate::compiling::check_arguments;
 use crate::language::{Detected, detect, strip_fence};
 use crate::{
     Bytes, DetectError, InputFile, Language, Limits, LimitsRequest, PathError, Plan, PlannedFile, ProgramNames,
-    Refusal, Request, Variable, WorkspacePath,
+    Refusal, Request, SessionName, Variable, WorkspacePath,
 };
 
 /// What the operator allows.
@@ -70,6 +70,7 @@ impl Policy {
             variables: request.variables,
             packages: request.packages,
             layer: None,
+            session: request.session.as_deref().map(SessionName::new).transpose()?,
             principal: request.principal,
             engine: request.engine,
             limits,

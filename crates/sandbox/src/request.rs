@@ -28,6 +28,8 @@ pub struct Request {
     pub variables: Vec<Variable>,
     /// Packages that it imports, as its language's registry names them.
     pub packages: Vec<String>,
+    /// The session that it runs in; without one it starts from nothing and leaves nothing.
+    pub session: Option<String>,
     /// On whose behalf it runs.
     pub principal: Principal,
     /// Which engine to use.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::descriptors::Descriptors;
 use crate::files::Files;
-use crate::fs::{Contents, File, FileSystem, InodeId, Node, Quota, Usage};
+use crate::fs::{Contents, Disk, File, FileSystem, InodeId, Node, Quota, Usage};
 use crate::path::is_name;
 use crate::workspace::Workspace;
 use crate::{Errno, Host, Image};
@@ -112,6 +112,37 @@ impl<H: Host> Context<H> {
         self.file_system.usage()
     }
 
+    /// Puts another disk in the place of this context's, and this one's there. Open descriptors belong to a disk: whoever takes it away brings
+    /// it back before the guest goes on.
+    pub fn swap_disk(&mut self, disk: &mut Disk) {
+        self.file_system.swap_disk(disk);
+    }
+
+    /// Puts another image beneath the disk. What the guest has open of the old one is lost to it.
+    pub fn set_image(&mut self, image: &Image) {
+        self.file_system.set_image(image);
+    }
+
+    /// Closes everything that the guest has open, for a disk that goes on without it. Nothing works after this.
+    pub fn close_all(&mut self) {
+        for descriptor in self.descriptors.take_all() {
+            if let Some(node) = descriptor.node() {
+                self.file_system.release(node);
+            }
+        }
+    }
+
+    /// The same guest once more, for another host: what it has open and what it was given. Its disk is not copied with it.
+    #[must_use]
+    pub fn fork(&self, host: H, image: &Image) -> Self {
+        let mut fork = Self::new(host, image, Quota { bytes: 0, entries: 0 });
+        fork.descriptors = self.descriptors.clone();
+        fork.arguments = self.arguments.clone();
+        fork.environment = self.environment.clone();
+        fork.lowest = self.lowest;
+        fork
+    }
+
     /// The host.
     pub fn host(&self) -> &H {
         &self.host
@@ -161,7 +192,7 @@ impl Stdin {
 pub struct NulError;
 
 /// Strings as WASI hands them out: one after the other, each with a NUL at its end.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Strings {
     bytes: Vec<u8>,
     count: u32,

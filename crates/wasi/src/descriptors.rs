@@ -8,7 +8,7 @@ use crate::{Errno, OutputStream};
 pub const MAX_DESCRIPTORS: usize = 1_024;
 
 /// What a descriptor stands for.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum What {
     /// The run's standard input.
     Stdin,
@@ -20,14 +20,14 @@ pub(crate) enum What {
     Directory(OpenDirectory),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct OpenFile {
     pub(crate) node: Node,
     pub(crate) access: Access,
     pub(crate) position: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct OpenDirectory {
     pub(crate) node: Node,
     /// Where the listing ends that was started last.
@@ -42,14 +42,14 @@ pub(crate) enum Origin {
     Opened,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Descriptor {
     pub(crate) what: What,
     /// `fdflags`. Only appending means anything: nothing here blocks, and everything is as durable as it will ever be.
     pub(crate) flags: u32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Descriptors {
     slots: Vec<Option<Descriptor>>,
 }
@@ -72,6 +72,19 @@ impl Descriptors {
     /// Whether there are others than those.
     pub(crate) fn has_opened(&self) -> bool {
         self.slots.iter().skip(4).any(Option::is_some)
+    }
+
+    pub(crate) fn of(slots: Vec<Option<Descriptor>>) -> Self {
+        Self { slots }
+    }
+
+    pub(crate) fn slots(&self) -> &[Option<Descriptor>] {
+        &self.slots
+    }
+
+    /// Empties the table; what was in it is to be released.
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Descriptor> + use<> {
+        std::mem::take(&mut self.slots).into_iter().flatten()
     }
 
     pub(crate) fn get(&self, fd: u32) -> Result<&Descriptor, Errno> {

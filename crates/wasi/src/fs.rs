@@ -1,22 +1,24 @@
 //! A guest's file system: the image that all runs share, and the run's own files in memory.
 
 mod directory;
+mod disk;
 mod file;
 mod inode;
 mod listing;
 mod operations;
 mod resolve;
 
+pub(crate) use directory::{Directory, Parent};
+pub use disk::{Disk, DiskEntry, FileVersion};
 pub use file::Contents;
 pub(crate) use file::{File, State};
-pub(crate) use inode::{InodeId, Kind};
+pub(crate) use inode::{InodeId, Inodes, Kind, New, Times};
 pub(crate) use operations::{Access, Existing, Missing, OpenOptions, SetTime, Wanted};
 pub(crate) use resolve::LastLink;
 
 use crate::abi::{FileStat, FileType};
 use crate::image::Entry;
 use crate::{Errno, Image};
-use inode::Inodes;
 
 /// How much a run may keep in `/box` and `/tmp` together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +122,15 @@ impl FileSystem {
 
     pub(crate) fn usage(&self) -> Usage {
         self.inodes.usage()
+    }
+
+    /// Puts another writable part in the place of this one's, and this one's there.
+    pub(crate) fn swap_disk(&mut self, disk: &mut Disk) {
+        std::mem::swap(&mut self.inodes, disk.inodes_mut());
+    }
+
+    pub(crate) fn set_image(&mut self, image: &Image) {
+        self.image = image.clone();
     }
 
     /// Bytes of memory that files' contents take.

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod directories;
+mod disk;
 mod guest;
 mod hostile;
 mod io;

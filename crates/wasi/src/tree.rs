@@ -188,6 +188,11 @@ impl Tree {
         self.len() == 0
     }
 
+    /// What it was opened from.
+    pub fn bytes(&self) -> &[u8] {
+        self.whole()
+    }
+
     pub(crate) fn is_directory(&self, index: u32) -> bool {
         self.entry(index).is_some_and(|entry| entry.kind == Kind::Directory)
     }

@@ -1,4 +1,5 @@
-"""What surrounds a program: `initialize` before the snapshot, then `begin`, the program, `end`.
+"""What surrounds a program: `initialize` before the snapshot, then `begin`, the program, and what is called at its end. Of a session's
+programs, which share an interpreter, each has `begin_cell` and `end_cell` around it.
 
 A program may change anything that Python can reach, this package too: what it breaks is its own run, in its own instance. Nothing that is
 reported from here is believed any more than the program's own output.
@@ -20,9 +21,9 @@ import types
 import weakref
 
 import _belljar_host
-from _belljar import aio, errors, preload, values
+from _belljar import aio, cells, errors, preload, rich, values
 
-REPORT_VALUE, REPORT_REPR, REPORT_ERROR, REPORT_REASON = range(4)
+REPORT_VALUE, REPORT_REPR, REPORT_ERROR, REPORT_REASON, REPORT_DISPLAY = range(5)
 
 # Freed when a program ends in an exception, so that even a MemoryError can be shown.
 RESERVE = 1 << 20
@@ -44,6 +45,9 @@ def initialize():
     preload.preload()
     aio.install()
     errors.install()
+    rich.install(show)
+    # There is no Matplotlib that would read it.
+    os.environ.pop("MPLBACKEND")
     site.setquit()
     site.setcopyright()
     site.sethelper()
@@ -81,6 +85,34 @@ def begin(code, job):
     return _belljar_host.compile(code, file)
 
 
+def begin_cell(code, job):
+    """The same for a cell of a session."""
+    global file, reserve
+    if reserve is None:
+        reserve = bytes(RESERVE)
+    file = cells.begin(json.loads(job), source_text(code))
+    return _belljar_host.compile(code, file)
+
+
+def complete_cell(coroutine):
+    return cells.complete(coroutine)
+
+
+def keep_value(value):
+    """As the interactive interpreter does it."""
+    builtins._ = value
+
+
+def end_cell():
+    cells.end()
+    return flush()
+
+
+def show(display):
+    """Something to look at, as `rich` makes it."""
+    _belljar_host.report(REPORT_DISPLAY, json.dumps(display).encode())
+
+
 def source_text(code):
     try:
         encoding = tokenize.detect_encoding(io.BytesIO(code).readline)[0]
@@ -98,14 +130,23 @@ def complete(coroutine):
 def report_value(value):
     if (text := values.as_json(value)) is not None:
         _belljar_host.report(REPORT_VALUE, text)
-    elif (text := values.as_repr(value)) is not None:
+        return
+    shown = None
+    try:
+        rich.show(value)
+        shown = rich.text(value)
+    except BaseException:
+        pass
+    text = values.as_repr(value) if shown is None else shown.encode(errors="backslashreplace")
+    if text is not None:
         _belljar_host.report(REPORT_REPR, text)
 
 
 def report_exception(exception):
     """The exit code of a program that an exception ended."""
     global reserve
-    reserve = None
+    if cells.main is None or isinstance(exception, MemoryError):
+        reserve = None
     if isinstance(exception, SystemExit):
         return system_exit(exception.code)
     errors.strip(exception, file)
@@ -132,6 +173,7 @@ def system_exit(code):
 def exit_handlers():
     threading._shutdown()
     atexit._run_exitfuncs()
+    rich.finish()
     flush()
 
 

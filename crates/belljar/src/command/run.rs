@@ -87,6 +87,7 @@ fn request(arguments: RunArguments, collect: Collect) -> anyhow::Result<Request>
         files,
         variables,
         packages: arguments.packages,
+        session: None,
         principal: Principal::default(),
         engine: match arguments.engine {
             EngineArgument::Auto => EngineChoice::Auto,

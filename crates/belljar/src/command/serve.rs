@@ -11,6 +11,7 @@ use belljar::{Settings, engine};
 use mcp::Watch;
 use mcp::audit::Audit;
 use mcp::http::{Access, HttpConfig, HttpError, OAuth, OAuthConfig, OAuthError, Shares, Tokens};
+use runtime::SessionLimits;
 use sandbox::Refusal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +35,7 @@ pub(crate) async fn run(arguments: ServeArguments, settings: &Settings) -> anyho
         Some(address) => Some(mcp::http::listen(address, &config.access).await.map_err(refuse_open)?),
         None => None,
     };
+    let saved = settings.cache.join("sessions");
     let mut runtime = engine::runtime(settings, Vec::new()).await?;
     match arguments.runs_per_caller {
         Some(most) => runtime = runtime.with_most_per_caller(usize::try_from(most.get())?),
@@ -43,12 +45,16 @@ pub(crate) async fn run(arguments: ServeArguments, settings: &Settings) -> anyho
         }
         None => {}
     }
+    let runtime = runtime.with_session_limits(SessionLimits {
+        most: usize::try_from(arguments.sessions_per_caller.get())?,
+        idle: arguments.session_idle,
+    });
     let runtime = Arc::new(runtime);
     warm_up(&runtime);
     let server = if arguments.conformance_fixtures {
         mcp::Server::with_conformance_fixtures(runtime)
     } else {
-        mcp::Server::new(runtime, Watch { audit, traces: traces.is_some() })
+        mcp::Server::new(runtime, Watch { audit, traces: traces.is_some(), saved: Some(saved) })
     };
     let (shutdown, now) = (CancellationToken::new(), CancellationToken::new());
     stop_on_signals(shutdown.clone(), now.clone())?;

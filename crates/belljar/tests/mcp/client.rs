@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use testkit::arena;
 use testkit::runtimes::CACHE;
+use testkit::server::Served;
 
 pub(crate) const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
 
@@ -137,6 +138,16 @@ impl Drop for Client {
         self.child.kill().ok();
         self.child.wait().ok();
     }
+}
+
+/// A server over HTTP, on a port of its own.
+pub(crate) fn serve_http(arguments: &[&str]) -> Served {
+    let mut command = arena::host_command(BELLJAR);
+    command.args(["serve", "--http", "127.0.0.1:0"]).args(arguments);
+    if let Some(cache) = testkit::runtimes::provisioned(BELLJAR) {
+        command.env(CACHE, cache);
+    }
+    Served::start(command).expect("belljar serves")
 }
 
 pub(crate) fn initialize(version: &str) -> Value {

@@ -6,19 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use testkit::arena;
 use testkit::mcp_http::{Endpoint, Exchange};
-use testkit::runtimes::CACHE;
-use testkit::server::Served;
 
-use crate::client::BELLJAR;
-
-fn serve(arguments: &[&str]) -> Served {
-    let mut command = arena::host_command(BELLJAR);
-    command.args(["serve", "--http", "127.0.0.1:0"]).args(arguments);
-    if let Some(cache) = testkit::runtimes::provisioned(BELLJAR) {
-        command.env(CACHE, cache);
-    }
-    Served::start(command).expect("belljar serves")
-}
+use crate::client::{BELLJAR, serve_http};
 
 /// A call of the newer era.
 fn call(endpoint: &Endpoint, code: &str) -> Exchange {
@@ -33,7 +22,7 @@ fn answer(mut exchange: Exchange) -> Value {
 
 #[test]
 fn local_callers_are_served_and_foreign_pages_are_not() {
-    let served = serve(&[]);
+    let served = serve_http(&[]);
     let endpoint = Endpoint::new(served.address());
     let answered = answer(call(&endpoint, "console.log(6 * 7)"));
     assert_eq!(answered["result"]["structuredContent"]["stdout"], "42\n", "{answered}");
@@ -49,7 +38,7 @@ fn local_callers_are_served_and_foreign_pages_are_not() {
 /// Whatever a guest makes large, the answer is one that clients take.
 #[test]
 fn no_guest_decides_how_large_an_answer_is() {
-    let served = serve(&[]);
+    let served = serve_http(&[]);
     let client = Endpoint::new(served.address()).modern();
     for code in [
         "print('\\x01' * 2_000_000)",
@@ -75,7 +64,7 @@ fn tokens_open_the_door_for_their_owners() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let file = folder.path().join("tokens");
     fs::write(&file, "ada 0123456789abcdef-ada\ngrace 0123456789abcdef-grace\n").expect("write");
-    let served = serve(&["--tokens", file.to_str().expect("text")]);
+    let served = serve_http(&["--tokens", file.to_str().expect("text")]);
     let nobody = Endpoint::new(served.address());
     let basic = nobody.clone().with_header("Authorization", "Basic 0123456789abcdef-ada");
     for stranger in [nobody.clone(), nobody.clone().with_token("wrong"), basic] {
@@ -107,7 +96,7 @@ fn an_open_door_to_the_network_is_refused() {
 fn every_run_is_in_the_audit_log() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let log = folder.path().join("audit.jsonl");
-    let served = serve(&["--audit", log.to_str().expect("text")]);
+    let served = serve_http(&["--audit", log.to_str().expect("text")]);
     let endpoint = Endpoint::new(served.address());
     answer(call(&endpoint, "console.log('secret-output')"));
     answer(call(&endpoint, "process.exit(3)"));
@@ -128,7 +117,7 @@ fn every_run_is_in_the_audit_log() {
 
 #[test]
 fn a_signal_ends_the_server_within_a_second() {
-    let mut served = serve(&[]);
+    let mut served = serve_http(&[]);
     let started = Instant::now();
     testkit::processes::terminate(served.pid());
     let status = served.wait().expect("our own child");
@@ -138,7 +127,7 @@ fn a_signal_ends_the_server_within_a_second() {
 /// Both eras: output while it comes, and what ends a run early.
 #[test]
 fn a_cancelled_request_ends_its_run() {
-    let served = serve(&[]);
+    let served = serve_http(&[]);
     let endpoint = Endpoint::new(served.address());
     for (era, client) in [("newer", endpoint.modern()), ("older", endpoint.legacy().expect("a session"))] {
         let marker = format!("cancel-{era}-{}", served.pid());
@@ -163,7 +152,7 @@ fn a_session_is_its_owners() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let file = folder.path().join("tokens");
     fs::write(&file, "ada 0123456789abcdef-ada\ngrace 0123456789abcdef-grace\n").expect("write");
-    let served = serve(&["--tokens", file.to_str().expect("text")]);
+    let served = serve_http(&["--tokens", file.to_str().expect("text")]);
     let nobody = Endpoint::new(served.address());
     let ada = nobody.clone().with_token("0123456789abcdef-ada").legacy().expect("a session");
     let grace = ada.taken_over_by(&nobody.with_token("0123456789abcdef-grace"));
@@ -188,7 +177,7 @@ fn a_session_is_its_owners() {
 #[test]
 fn callers_that_do_not_read_hold_nobody_up() {
     const LIMIT: Duration = Duration::from_secs(6);
-    let served = serve(&[]);
+    let served = serve_http(&[]);
     let endpoint = Endpoint::new(served.address());
     let deaf = endpoint.legacy().expect("a session");
     // All of them are told of on this stream too, in six characters each: a socket takes some megabytes.

@@ -59,9 +59,13 @@ async function main(name, belljar, url, token) {
   }
 }
 
+const TOOLS =
+  'run_code install_packages list_packages list_runtimes configure_environment get_environment ' +
+  'write_file read_file list_files list_sessions close_session fork_session save_session restore_session';
+
 async function programsRun(client, run) {
   const { tools } = await client.listTools();
-  assert.deepEqual(tools.map(tool => tool.name), ['run_code', 'install_packages', 'list_packages', 'list_runtimes', 'configure_environment', 'get_environment']);
+  assert.deepEqual(tools.map(tool => tool.name), TOOLS.split(' '));
   for (const [language, code] of [['python', 'print(6 * 7)'], ['javascript', 'console.log(6 * 7)'], ['bash', 'echo $((6 * 7))']]) {
     const { isError, structuredContent } = await run({ language, code });
     const { status, exit_code, stdout } = structuredContent;

@@ -89,14 +89,32 @@ async def main(name, belljar, url, token):
         await is_refused(client_class(client_class.at(url, "wrong"), mode=mode))
 
 
+TOOLS = """
+run_code install_packages list_packages list_runtimes configure_environment get_environment
+write_file read_file list_files list_sessions close_session fork_session save_session restore_session
+"""
+
+
 async def programs_run(client):
-    names = ["run_code", "install_packages", "list_packages", "list_runtimes", "configure_environment", "get_environment"]
-    assert [tool.name for tool in await client.tools()] == names
+    assert [tool.name for tool in await client.tools()] == TOOLS.split()
     for language, code in [("python", "print(6 * 7)"), ("javascript", "console.log(6 * 7)"), ("bash", "echo $((6 * 7))")]:
         result = await client.call("run_code", {"language": language, "code": code})
         content = result.structured_content
         assert not result.is_error, result
         assert (content["status"], content["exit_code"], content["stdout"]) == ("completed", 0, "42\n"), content
+
+
+async def sessions_remember(client):
+    await client.call("write_file", {"session": "client", "path": "a.csv", "text": "x\n1\n2\n"})
+    cell = {"session": "client", "language": "python"}
+    await client.call("run_code", cell | {"code": "rows = open('a.csv').read().split()"})
+    result = await client.call("run_code", cell | {"code": "open('sum.txt', 'w').write(str(sum(map(int, rows[1:]))))"})
+    assert [file["uri"] for file in result.structured_content["files"]] == ["session://client/files/sum.txt"], result
+    [contents] = await client.read("session://client/files/sum.txt")
+    assert contents.text == "3", contents
+    read = await client.call("read_file", {"session": "client", "path": "sum.txt"})
+    assert read.structured_content["text"] == "3", read
+    assert not (await client.call("close_session", {"session": "client"})).is_error
 
 
 async def runtimes_are_listed(client):
@@ -184,6 +202,7 @@ async def is_refused(client):
 
 CHECKS = [
     programs_run,
+    sessions_remember,
     runtimes_are_listed,
     failures_are_results,
     files_are_resources,

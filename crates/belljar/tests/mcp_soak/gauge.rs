@@ -67,11 +67,15 @@ impl Gauge {
         self.samples.push(sample);
     }
 
-    /// Without Pythons that wait for a program, and their supervisors: they come and go, a few at a time.
+    /// Without interpreters that wait for a program, and their supervisors: they come and go, a few at a time.
     fn settled(&self) -> Vec<Process> {
-        const MOST_WAITING: usize = 3;
+        const MOST_WAITING: usize = 16;
         let mut all = self.processes();
-        let waits = |process: &&Process| process.arguments == "/usr/bin/python3\0/box/main.py\0";
+        let waits = |process: &&Process| {
+            let is_node = process.arguments.contains("node\0--max-old-space-size=")
+                && process.arguments.ends_with("/box/main.js\0");
+            process.arguments == "/usr/bin/python3\0/box/main.py\0" || is_node
+        };
         // More than that are programs, which have to end.
         let waiting = all.iter().filter(waits).take(MOST_WAITING);
         let waiting: Vec<[i32; 2]> = waiting.map(|process| [process.pid, process.parent]).collect();

@@ -74,6 +74,39 @@ fn it_ends_as_it_always_ends() {
     assert_the_same(&mut client, &json!({"code": "print('so far', flush=True)\nwhile True: pass", "timeout_ms": 500}));
 }
 
+/// Everything that programs count on when they end: handlers, threads, files that were left open, what `__del__` finds, exit codes.
+#[test]
+fn all_endings_are_alike() {
+    let programs: std::collections::BTreeMap<String, String> =
+        serde_json::from_str(include_str!("endings.json")).expect("names and programs");
+    let mut client = Client::initialized();
+    let mut different = Vec::new();
+    for (name, code) in programs {
+        let run = |client: &mut Client, env: Value| {
+            let arguments = json!({
+                "language": "python", "engine": "native", "code": code, "env": env,
+                "args": ["a", "b c"], "stdin": "line one\nline two\n",
+            });
+            without_addresses(&told(&client.run(&arguments)).to_string())
+        };
+        let cold = run(&mut client, json!({"ONLY_HERE": "1"}));
+        // One that waits needs a moment to be there.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let parked = run(&mut client, json!({}));
+        if parked != cold {
+            different.push(format!("{name}\n  cold:   {cold}\n  parked: {parked}"));
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+/// Where objects are is never the same.
+fn without_addresses(text: &str) -> String {
+    let mut parts = text.split("0x");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |so_far, part| so_far + "0x" + part.trim_start_matches(|c: char| c.is_ascii_hexdigit()))
+}
+
 /// A program's own modules come before those that somebody imported for it.
 #[test]
 fn its_own_modules_are_its_own() {
@@ -108,7 +141,12 @@ fn the_second_one_has_waited() {
         result["structuredContent"]["stdout"].as_str().and_then(|text| text.trim().parse().ok()).expect("a number")
     };
     let cold = seconds();
-    assert!(seconds() > cold && seconds() > cold);
+    // It takes a moment to be there, on a busy machine a long one.
+    let has_waited = |_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        seconds() > cold
+    };
+    assert!((0..100).any(has_waited), "none of a hundred");
 }
 
 /// What was done ahead is not the program's, neither to use up nor to be charged for.

@@ -167,12 +167,15 @@ pub(super) enum Hook {
     ResolveImport,
     LoadImport,
     Rejected,
+    Cell,
+    Stop,
 }
 
-pub(super) const HOOKS: [Hook; 5] = [Hook::Main, Hook::Turn, Hook::ResolveImport, Hook::LoadImport, Hook::Rejected];
+pub(super) const HOOKS: [Hook; 7] =
+    [Hook::Main, Hook::Turn, Hook::ResolveImport, Hook::LoadImport, Hook::Rejected, Hook::Cell, Hook::Stop];
 const VALUE_BYTES: u32 = 8;
 /// Where the engine puts a length that it returns beside a pointer.
-const LENGTH_AT: u32 = 5 * VALUE_BYTES;
+const LENGTH_AT: u32 = 7 * VALUE_BYTES;
 const RESERVE_AT: u32 = LENGTH_AT + 8;
 /// Arguments of a call.
 const ARGUMENTS_AT: u32 = RESERVE_AT + 8;
@@ -376,6 +379,37 @@ impl<'a, S: Scope> Js<'a, S> {
         // Negative is a job that threw. The prelude's own have no way to, and nobody else makes any.
         while self.call::<(), i32>("qjs_execute_pending_job", ())? != 0 {}
         Ok(())
+    }
+
+    /// The same in a cell: what a job throws there is that it was interrupted, and of no interest.
+    pub(super) fn run_cell_jobs(&mut self) -> Result<()> {
+        loop {
+            match self.call::<(), i32>("qjs_execute_pending_job", ())? {
+                0 => return Ok(()),
+                done if done > 0 => {}
+                _ => self.drop_exception()?,
+            }
+        }
+    }
+
+    /// Forgets the exception that a call left.
+    pub(super) fn drop_exception(&mut self) -> Result<()> {
+        let exception = self.take_exception()?;
+        self.free(exception)
+    }
+
+    /// Throws what no program can catch.
+    pub(super) fn throw_uncatchable(&mut self) -> Stop {
+        let context = self.context();
+        let throw = |js: &mut Self| {
+            let error = Value(js.call("JS_NewError", context)?);
+            js.call::<_, ()>("JS_SetUncatchableError", (context, error.0))?;
+            js.call::<_, u64>("JS_Throw", (context, error.0))
+        };
+        match throw(self) {
+            Ok(_) => Stop::Thrown,
+            Err(error) => Stop::Ended(error),
+        }
     }
 
     /// What a promise has come to: 0 for nothing yet, 1 for a value, 2 for an error.

@@ -11,7 +11,7 @@ use wasmtime::{Caller, Result};
 use super::engine::{Js, Places, Stop, Value};
 use super::program::{Kind, Prepared, Role};
 use super::{address, digest, files};
-use crate::guest::Guest;
+use crate::guest::{CellState, Guest};
 use crate::protocol::ReportedError;
 
 /// The most that is taken of a value's JSON text, of its printed form, and of any other text about a run.
@@ -26,6 +26,7 @@ const MAX_READ: u32 = 1 << 20;
 
 /// Evaluation flags of the engine.
 const COMPILE_ONLY: u32 = 1 << 5;
+const ASYNC: u32 = 1 << 7;
 
 /// A call: which operation, and where its arguments are.
 pub(super) struct Call<'a, 'c> {
@@ -124,7 +125,13 @@ impl Call<'_, '_> {
 
     fn exit(&mut self) -> Result<Value, Stop> {
         let code = self.number(1)?;
-        Err(Stop::Ended(End::Exit(code).into()))
+        let guest = self.js.guest()?;
+        if guest.cell == CellState::None {
+            return Err(Stop::Ended(End::Exit(code).into()));
+        }
+        // The engine is to be left whole.
+        guest.cell = CellState::Exited(code);
+        Err(self.js.throw_uncatchable())
     }
 
     fn read_stdin(&mut self) -> Result<Value, Stop> {
@@ -164,6 +171,12 @@ impl Call<'_, '_> {
         const CLOSING: &str = "\n})";
         const GLOBAL: u32 = 0;
         let (text, file, kind) = (self.text(1)?, self.text(2)?, self.number(3)?);
+        if kind == Kind::Cell as u32 {
+            return self.js.evaluate(&[text.as_bytes()], &file, GLOBAL, 1);
+        }
+        if kind == Kind::AsyncCell as u32 {
+            return self.js.evaluate(&[text.as_bytes()], &file, ASYNC, 1);
+        }
         let asynchronous = kind == Kind::AsyncScript as u32;
         if kind == Kind::Module as u32 {
             return self.js.evaluate_module(&text, &file);
@@ -183,7 +196,7 @@ impl Call<'_, '_> {
         let prepared = Prepared::new(&text, &file, Role::Other);
         let kind = match prepared.kind {
             Kind::Module | Kind::AsyncScript => "m",
-            Kind::Script | Kind::Broken => "s",
+            Kind::Script | Kind::Broken | Kind::Cell | Kind::AsyncCell => "s",
             Kind::Refused => "e",
         };
         self.js.new_text(&[kind, &*prepared.text].concat())

@@ -29,6 +29,10 @@ pub(super) enum Kind {
     Broken = 3,
     /// The text is what is wrong with it.
     Refused = 4,
+    /// As a script of the engine's own.
+    Cell = 5,
+    /// The same with `await` outside all functions.
+    AsyncCell = 6,
 }
 
 /// Whose text it is.
@@ -51,10 +55,10 @@ pub(super) struct Prepared<'s> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Insertion {
-    line: u32,
-    column: u32,
-    width: u32,
+pub(super) struct Insertion {
+    pub(super) line: u32,
+    pub(super) column: u32,
+    pub(super) width: u32,
 }
 
 /// The export that holds the value of a module's last expression.
@@ -111,11 +115,16 @@ impl<'s> Prepared<'s> {
         }
     }
 
-    fn plain(text: Cow<'s, str>, kind: Kind) -> Self {
+    /// A text that was changed elsewhere.
+    pub(super) fn changed(text: String, kind: Kind, insertions: Vec<Insertion>, tokens: Option<Vec<Token>>) -> Self {
+        Self { kind, text: Cow::Owned(text), insertions, tokens }
+    }
+
+    pub(super) fn plain(text: Cow<'s, str>, kind: Kind) -> Self {
         Self { kind, text, insertions: Vec::new(), tokens: None }
     }
 
-    fn refused(error: &SyntaxError) -> Self {
+    pub(super) fn refused(error: &SyntaxError) -> Self {
         let text = format!("{}\n{}\n{}", error.line, error.column, error.message);
         Self::plain(Cow::Owned(text), Kind::Refused)
     }
@@ -166,7 +175,7 @@ impl<'s> Prepared<'s> {
     }
 }
 
-fn width(text: &str) -> u32 {
+pub(super) fn width(text: &str) -> u32 {
     u32::try_from(text.len()).unwrap_or(u32::MAX)
 }
 
@@ -193,7 +202,7 @@ fn has_module_line(source: &str) -> bool {
 }
 
 /// `#!` is a comment only at the very start of a text, and this one is going to be somewhere else.
-fn without_hashbang(source: &str) -> Cow<'_, str> {
+pub(super) fn without_hashbang(source: &str) -> Cow<'_, str> {
     match source.strip_prefix("#!") {
         Some(rest) => Cow::Owned(["//", rest].concat()),
         None => Cow::Borrowed(source),
@@ -235,14 +244,14 @@ fn examine(allocator: &Allocator, source: &str, name: &str) -> Option<Findings> 
     None
 }
 
-fn parse<'a>(allocator: &'a Allocator, source: &'a str, kind: SourceType) -> oxc::parser::ParserReturn<'a> {
+pub(super) fn parse<'a>(allocator: &'a Allocator, source: &'a str, kind: SourceType) -> oxc::parser::ParserReturn<'a> {
     let options =
         ParseOptions { allow_return_outside_function: true, preserve_parens: true, ..ParseOptions::default() };
     Parser::new(allocator, source, kind).with_options(options).parse()
 }
 
 /// Where the last statement's expression is, if it is one. A text of nothing but a string counts as well.
-fn last_expression(program: &Program<'_>) -> Option<Span> {
+pub(super) fn last_expression(program: &Program<'_>) -> Option<Span> {
     match program.body.last() {
         Some(Statement::ExpressionStatement(statement)) => Some(statement.expression.span()),
         Some(_) => None,
@@ -251,7 +260,7 @@ fn last_expression(program: &Program<'_>) -> Option<Span> {
 }
 
 /// Whether there is an `await` outside all functions.
-fn awaits(program: &Program<'_>) -> bool {
+pub(super) fn awaits(program: &Program<'_>) -> bool {
     #[derive(Default)]
     struct Search {
         found: bool,
@@ -283,7 +292,7 @@ fn awaits(program: &Program<'_>) -> bool {
 
 /// Whether reading the text could take more stack than there is: counts brackets that are open, and in each of them the signs and words
 /// that can have all that follows as their operand. Where a statement surely ends, counting starts again.
-fn is_too_deep(source: &str) -> bool {
+pub(super) fn is_too_deep(source: &str) -> bool {
     let mut levels = vec![0_usize];
     let mut depth = 0_usize;
     let mut rest = source.as_bytes();

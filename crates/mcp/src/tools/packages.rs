@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ToolAnnotations};
 use runtime::{RunError, Runtime};
-use sandbox::{Language, PackageVersion, Principal, Refusal};
+use sandbox::{Language, PackageVersion, Principal, Refusal, SessionName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -22,6 +22,9 @@ struct InstallArguments {
     /// python (default), javascript or typescript
     #[serde(default)]
     language: Option<String>,
+    /// Session whose later calls can import them
+    #[serde(default)]
+    session: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -33,6 +36,9 @@ struct ListArguments {
     /// Only these, by name
     #[serde(default)]
     packages: Vec<String>,
+    /// What this session was given, instead
+    #[serde(default)]
+    session: Option<String>,
 }
 
 /// What was made ready.
@@ -127,7 +133,10 @@ pub(crate) async fn install_packages(
             );
         }
         let language = language(given.language.as_deref())?;
-        runtime.install(language, caller, &given.packages, &mut live).await
+        match given.session.as_deref().map(SessionName::new).transpose()? {
+            Some(session) => runtime.install_in((caller, &session), language, &given.packages, &mut live).await,
+            None => runtime.install(language, caller, &given.packages, &mut live).await,
+        }
     };
     match installed.await {
         Ok((engine, provided)) => {
@@ -153,12 +162,16 @@ pub(crate) async fn list_packages(
     let listed = async {
         let given: ListArguments = arguments::read(given)?;
         let language = language(given.language.as_deref())?;
-        if language.id != "python" {
+        let session = given.session.as_deref().map(SessionName::new).transpose()?;
+        if language.id != "python" && session.is_none() {
             let message = format!("{} has no packages of its own here", language.name);
             let hint = "import what you need: it is installed for the run";
             return Err(RunError::from(Refusal::new("language", message, hint)));
         }
-        let mut packages = runtime.environments()?.installed(caller).await?;
+        let mut packages = match &session {
+            Some(session) => runtime.packages_in((caller, session), language).await?,
+            None => runtime.environments()?.installed(caller).await?,
+        };
         let wanted: BTreeSet<String> = given.packages.iter().map(|name| normal(name)).collect();
         if !wanted.is_empty() {
             packages.retain(|package| wanted.contains(&normal(&package.name)));

@@ -9,7 +9,7 @@ use rmcp::model::{CallToolResult, ToolAnnotations};
 use runtime::RunError;
 use sandbox::{
     Bytes, Collect, EngineChoice, EngineId, InputFile, Limits, LimitsRequest, Outcome, Principal, Refusal, Request,
-    Variable,
+    SessionName, Variable,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::{Description, RUN_CODE, failed};
 use crate::live::Live;
-use crate::result::RunResult;
+use crate::result::{Addresses, RunResult};
 use crate::room::{self, Room};
 use crate::runs::{Kept, Runs};
 use crate::{arguments, icons, mirror};
@@ -34,6 +34,9 @@ struct Arguments {
     /// What the program reads from standard input
     #[serde(default)]
     stdin: Option<String>,
+    /// Session to run in, by a name you choose: variables, imports and files stay for the next call in it. Without one, nothing is kept
+    #[serde(default)]
+    session: Option<String>,
     /// Command line arguments of the program
     #[serde(default)]
     args: Vec<String>,
@@ -89,10 +92,10 @@ pub(super) fn describe(languages: &[String], defaults: &Limits) -> Description {
         "Run a program in a fresh sandbox and get its output, exit code, last value and files. Use it to compute instead of guessing: \
          arithmetic, data, dates, text processing, checking code before showing it.\n\
          Languages here: {}.\n\
-         Each run starts empty in its own directory: no network, no files but those you send in `files`, nothing kept for the next run. \
-         Files it writes come back as resources. Defaults: {} s, {}.\n\
+         Each run starts empty in its own directory, without network; with `session`, variables and files of earlier calls are there. \
+         Files it writes, figures it plots and tables come back. Defaults: {} s, {}.\n\
          Examples: {{\"language\":\"python\",\"code\":\"import statistics\\nstatistics.stdev([3, 5, 9])\"}}; \
-         {{\"language\":\"bash\",\"code\":\"wc -l < data.csv\",\"files\":[{{\"path\":\"data.csv\",\"text\":\"a,b\\n1,2\\n\"}}]}}",
+         {{\"session\":\"s1\",\"language\":\"bash\",\"code\":\"wc -l < data.csv\",\"files\":[{{\"path\":\"data.csv\",\"text\":\"a,b\\n1,2\\n\"}}]}}",
         if languages.is_empty() { "none is set up (see list_runtimes)".to_owned() } else { languages.join(", ") },
         defaults.wall.as_secs_f64(),
         defaults.memory,
@@ -129,6 +132,7 @@ pub(crate) fn prepare(given: Option<Map<String, Value>>, principal: Principal) -
         files,
         variables: variables.collect(),
         packages: given.packages,
+        session: given.session,
         principal,
         engine: match given.engine {
             Engine::Auto => EngineChoice::Auto,
@@ -166,6 +170,8 @@ fn input_file(file: File) -> Result<InputFile, Refusal> {
 pub(crate) struct Run {
     pub(crate) name: String,
     pub(crate) owner: Principal,
+    /// The session that it is a cell of.
+    pub(crate) session: Option<SessionName>,
     pub(crate) live: Live,
     pub(crate) room: Room,
 }
@@ -179,18 +185,27 @@ impl Run {
         };
         room::fit(&mut outcome, self.room);
         let has_more = room::is_more_than_text(&outcome);
-        let name = (has_more || !outcome.files.is_empty()).then_some(self.name);
+        // Files of a session are where they are.
+        let has_files = !outcome.files.is_empty() && self.session.is_none();
+        let name = (has_more || has_files || !outcome.displays.is_empty()).then_some(self.name);
+        let at = Addresses { run: name.as_deref(), session: self.session.as_ref().map(SessionName::as_str) };
         // Made of strings and numbers, which always have a JSON form.
-        let structured = serde_json::to_value(RunResult::new(&outcome, name.as_deref())).ok();
+        let structured = serde_json::to_value(RunResult::new(&outcome, at)).ok();
         // Only files are shown by how much room there is.
-        let size = if outcome.files.is_empty() { 0 } else { structured.as_ref().map_or(0, |it| it.to_string().len()) };
+        let is_plain = outcome.files.is_empty() && outcome.displays.is_empty();
+        let size = if is_plain { 0 } else { structured.as_ref().map_or(0, |it| it.to_string().len()) };
         let room = self.room.answer.saturating_sub(size);
-        let mut result = CallToolResult::success(mirror::content(&outcome, name.as_deref(), room));
+        let mut result = CallToolResult::success(mirror::content(&outcome, at, room));
         result.is_error = Some(!outcome.status.is_success());
         result.structured_content = structured;
         if let Some(name) = name {
             let (stdout, stderr) = if has_more { self.live.take_recording() } else { Default::default() };
-            runs.keep(name, self.owner, Kept { stdout, stderr, files: std::mem::take(&mut outcome.files) });
+            let files = if self.session.is_none() { std::mem::take(&mut outcome.files) } else { Vec::new() };
+            runs.keep(
+                name,
+                self.owner,
+                Kept { stdout, stderr, files, displays: std::mem::take(&mut outcome.displays) },
+            );
         }
         result
     }

@@ -75,6 +75,7 @@ const INTERPRETER: Toolchain = Toolchain {
     reads: &[],
     version: &["--version"],
     variables: None,
+    waiting: None,
     packages: PackageUse::None,
     address_space: AddressSpace::Proportional,
 };

@@ -17,7 +17,7 @@ pub(crate) enum Parent {
 
 /// Names and what they stand for. A listing is in the order in which names came, by a position that an entry keeps until it goes: so one
 /// that goes on while entries come and go misses none that stays and shows none twice.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Directory {
     pub(crate) parent: Parent,
     /// Bytes of the path from the root to here.

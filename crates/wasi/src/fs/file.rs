@@ -71,7 +71,7 @@ const BLOCK: usize = 64 << 10;
 /// touches more than it transfers, a few blocks, and [`MAX_PIECE`]: a guest's own pattern of writes cannot make one take long.
 ///
 /// A byte is in its block, if there is one; else in the base, as far as that reaches; else it is zero.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct File {
     /// What the file was given with, or as much as it started with. Written in place where it is owned; where it is shared, the blocks
     /// that are written to are copied.

@@ -17,9 +17,13 @@ impl InodeId {
     pub(crate) const WORKSPACE: Self = Self(0);
     /// `/tmp`.
     pub(crate) const TEMPORARY: Self = Self(1);
+
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Inode {
     /// Never used twice in a run, unlike the slot.
     pub(crate) number: u64,
@@ -28,10 +32,12 @@ pub(crate) struct Inode {
     /// Descriptors that hold it.
     opens: u32,
     pub(crate) times: Times,
+    /// Which of all changes was the last to what it holds; see [`Inodes::changes`].
+    pub(crate) version: u64,
     pub(crate) kind: Kind,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Kind {
     File(File),
     Directory(Directory),
@@ -53,11 +59,12 @@ pub(crate) enum New<'a> {
     Link(&'a str),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Inodes {
     slots: Vec<Option<Inode>>,
     free: Vec<InodeId>,
     next_number: u64,
+    changes: u64,
     quota: Quota,
     usage: Usage,
 }
@@ -68,6 +75,7 @@ impl Inodes {
             slots: Vec::with_capacity(8),
             free: Vec::new(),
             next_number: 1,
+            changes: 0,
             quota,
             usage: Usage { bytes: 0, entries: 0 },
         };
@@ -83,6 +91,16 @@ impl Inodes {
 
     pub(crate) fn usage(&self) -> Usage {
         self.usage
+    }
+
+    /// How many changes there were, of names and of what is in files. The same number twice: nothing happened in between.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    fn next_change(&mut self) -> u64 {
+        self.changes += 1;
+        self.changes
     }
 
     #[cfg(test)]
@@ -136,6 +154,7 @@ impl Inodes {
         if bytes.is_empty() {
             return Ok(0);
         }
+        let version = self.next_change();
         let (inode, reach) = self.file_and_reach(id)?;
         let room = usize::try_from(reach.saturating_sub(offset)).unwrap_or(usize::MAX);
         let (bytes, _) = bytes.split_at(bytes.len().min(room));
@@ -146,12 +165,13 @@ impl Inodes {
         let before = file.size();
         file.write(offset, bytes, reach)?;
         let growth = file.size() - before;
-        inode.times.touch(now);
+        inode.touch(version, now);
         self.usage.bytes += growth;
         Ok(bytes.len())
     }
 
     pub(crate) fn set_size(&mut self, id: InodeId, size: u64, now: u64) -> Result<(), Errno> {
+        let version = self.next_change();
         let (inode, reach) = self.file_and_reach(id)?;
         if size > reach {
             return Err(Errno::Nospc);
@@ -159,13 +179,14 @@ impl Inodes {
         let Kind::File(file) = &mut inode.kind else { return Err(Errno::Io) };
         let before = file.size();
         file.set_size(size)?;
-        inode.times.touch(now);
+        inode.touch(version, now);
         self.usage.bytes = self.usage.bytes - before + size;
         Ok(())
     }
 
     /// Puts another file's contents in the place of this one's.
     pub(crate) fn replace(&mut self, id: InodeId, contents: File, now: u64) -> Result<(), Errno> {
+        let version = self.next_change();
         let (inode, reach) = self.file_and_reach(id)?;
         if contents.size() > reach {
             return Err(Errno::Nospc);
@@ -173,7 +194,7 @@ impl Inodes {
         let Kind::File(file) = &mut inode.kind else { return Err(Errno::Io) };
         let (before, after) = (file.size(), contents.size());
         *file = contents;
-        inode.times.touch(now);
+        inode.touch(version, now);
         self.usage.bytes = self.usage.bytes - before + after;
         Ok(())
     }
@@ -231,6 +252,7 @@ impl Inodes {
     /// Takes a name away. What it stood for goes when nothing else names it and nobody has it open.
     pub(crate) fn unlink(&mut self, parent: InodeId, name: &str, now: u64) -> Result<(), Errno> {
         let id = self.directory_mut(parent)?.remove(name).ok_or(Errno::Noent)?;
+        self.next_change();
         self.get_mut(parent)?.times.touch(now);
         self.usage.entries -= 1;
         let inode = self.get_mut(id)?;
@@ -246,6 +268,7 @@ impl Inodes {
     /// Moves an entry to a name that is not there.
     pub(crate) fn rename(&mut self, from: (InodeId, &str), to: (InodeId, &str), now: u64) -> Result<(), Errno> {
         let id = self.directory(from.0)?.get(from.1).ok_or(Errno::Noent)?;
+        self.next_change();
         if from.0 == to.0 {
             self.directory_mut(from.0)?.rename(from.1, to.1);
         } else {
@@ -348,8 +371,27 @@ impl Inodes {
         }
     }
 
+    /// Everything that there is, also what is only open.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (InodeId, &Inode)> {
+        let slots = (0..).map(InodeId).zip(&self.slots);
+        slots.filter_map(|(id, slot)| slot.as_ref().map(|inode| (id, inode)))
+    }
+
+    /// Something that has no name any more, for a descriptor that holds it.
+    pub(crate) fn add_nameless(&mut self, kind: Kind, times: Times) -> Result<InodeId, Errno> {
+        let bytes = if let Kind::File(file) = &kind { file.size() } else { 0 };
+        if bytes > self.quota.bytes.saturating_sub(self.usage.bytes) {
+            return Err(Errno::Nospc);
+        }
+        self.usage.bytes += bytes;
+        let id = self.add(kind, times.changed);
+        self.get_mut(id)?.times = times;
+        Ok(id)
+    }
+
     fn attach(&mut self, parent: InodeId, name: &str, id: InodeId, now: u64) -> Result<(), Errno> {
         self.directory_mut(parent)?.insert(name, id);
+        self.next_change();
         self.get_mut(parent)?.times.touch(now);
         let inode = self.get_mut(id)?;
         inode.links += 1;
@@ -360,7 +402,8 @@ impl Inodes {
 
     fn add(&mut self, kind: Kind, now: u64) -> InodeId {
         let times = Times { accessed: now, modified: now, changed: now };
-        let inode = Inode { number: self.next_number, links: 0, opens: 0, times, kind };
+        let version = self.next_change();
+        let inode = Inode { number: self.next_number, links: 0, opens: 0, times, version, kind };
         self.next_number += 1;
         if let Some(id) = self.free.pop()
             && let Some(slot) = self.slots.get_mut(id.0 as usize)
@@ -384,6 +427,13 @@ impl Inodes {
             Kind::Link(target) => target.len() as u64,
         };
         self.free.push(id);
+    }
+}
+
+impl Inode {
+    fn touch(&mut self, version: u64, now: u64) {
+        self.version = version;
+        self.times.touch(now);
     }
 }
 

@@ -6,6 +6,10 @@ use super::INTERPRETER;
 /// Where Debian and npm put the modules of tools that are themselves written in JavaScript.
 const NODE_MODULES: (&str, &str) = ("NODE_PATH", "/usr/share/nodejs:/usr/lib/node_modules:/usr/local/lib/node_modules");
 
+/// Imported at every start, before the program's own module is filled.
+const SITE: Preset =
+    Preset { file: ("sitecustomize.py", include_str!("sitecustomize.py")), env: ("PYTHONPATH", "{build}") };
+
 const CPYTHON: Toolchain = Toolchain {
     program: "python3",
     package: Package::Debian("python3"),
@@ -15,11 +19,8 @@ const CPYTHON: Toolchain = Toolchain {
         ("PYTHONNOUSERSITE", "1"),
         ("MPLBACKEND", "Agg"),
     ],
-    // Imported at every start, before the program's own module is filled.
-    variables: Some(Preset {
-        file: ("sitecustomize.py", include_str!("sitecustomize.py")),
-        env: ("PYTHONPATH", "{build}"),
-    }),
+    variables: Some(SITE),
+    waiting: Some(SITE),
     packages: PackageUse::Preset,
     ..INTERPRETER
 };
@@ -58,6 +59,10 @@ const NODE: Toolchain = Toolchain {
             "Object.assign(globalThis, JSON.parse(require('fs').readFileSync(__dirname + '/variables.json', 'utf8')));\n",
         ),
         env: ("NODE_OPTIONS", "--require {build}/variables.cjs"),
+    }),
+    waiting: Some(Preset {
+        file: ("waiting.cjs", include_str!("waiting.cjs")),
+        env: ("NODE_OPTIONS", "--require {build}/waiting.cjs"),
     }),
     packages: PackageUse::NodeModules,
     address_space: AddressSpace::Reserved,

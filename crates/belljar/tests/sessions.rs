@@ -1,0 +1,54 @@
+//! Sessions as callers meet them: what stays between calls, what a caller hears when it does not, their files and pictures, and that
+//! nobody sees another's.
+
+#![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a failed check is a failed test")]
+
+#[path = "sessions/alike.rs"]
+mod alike;
+#[path = "sessions/bad_input.rs"]
+mod bad_input;
+#[path = "mcp/client.rs"]
+#[expect(dead_code, reason = "the tests of MCP itself need more of it")]
+mod client;
+#[path = "sessions/day.rs"]
+mod day;
+#[path = "sessions/files.rs"]
+mod files;
+#[path = "sessions/life.rs"]
+mod life;
+#[path = "sessions/rich.rs"]
+mod rich;
+#[path = "sessions/setups.rs"]
+mod setups;
+#[path = "packages/site.rs"]
+#[expect(dead_code, reason = "the tests of packages need more of it")]
+mod site;
+
+use serde_json::{Value, json};
+
+use client::Client;
+
+/// Calls a tool.
+fn call(client: &mut Client, tool: &str, arguments: &Value) -> Value {
+    client.request("tools/call", &json!({"name": tool, "arguments": arguments}))["result"].take()
+}
+
+/// Runs a cell of Python.
+fn python(client: &mut Client, session: &str, code: &str) -> Value {
+    client.run(&json!({"session": session, "language": "python", "code": code}))
+}
+
+/// The structured result of a call that went well.
+#[track_caller]
+fn structured(result: &Value) -> &Value {
+    assert_ne!(result["isError"], true, "{result:#}");
+    &result["structuredContent"]
+}
+
+/// Why something was refused.
+#[track_caller]
+fn refusal(result: &Value) -> &str {
+    assert_eq!(result["isError"], true, "{result:#}");
+    assert_eq!(result.get("structuredContent"), None, "{result:#}");
+    result["content"][0]["text"].as_str().expect("text")
+}

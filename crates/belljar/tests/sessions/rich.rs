@@ -1,0 +1,63 @@
+//! Rich output: checked on our side, for the guest made it.
+
+use serde_json::json;
+
+use super::{python, structured};
+use crate::client::Client;
+
+const DISPLAYS: &str = r##"
+class Many:
+    def _repr_html_(self): return "<table><tr><td>1</td></tr></table>"
+    def _repr_markdown_(self): return "# one"
+    def _repr_json_(self): return {"a": [1, 2]}
+    def _repr_svg_(self): return "<svg xmlns='http://www.w3.org/2000/svg'></svg>"
+    def __repr__(self): return "Many()"
+Many()
+"##;
+
+#[test]
+fn a_value_has_its_rich_forms() {
+    for engine in ["native", "wasm"] {
+        let mut client = Client::initialized();
+        let result = client.run(&json!({"session": "r", "engine": engine, "language": "python", "code": DISPLAYS}));
+        let got = structured(&result);
+        assert_eq!(got["result_repr"], "Many()", "{engine}: {result:#}");
+        let displays = got["displays"].as_array().expect("displays");
+        for (mime, contains) in
+            [("text/html", "<table>"), ("image/svg+xml", "<svg"), ("text/markdown", "# one"), ("application/json", "[")]
+        {
+            let display = displays.iter().find(|display| display["mime"] == mime);
+            let uri = display.unwrap_or_else(|| panic!("{engine}: no {mime} in {result:#}"))["uri"].clone();
+            let read = client.request("resources/read", &json!({"uri": uri}));
+            let text = read["result"]["contents"][0]["text"].as_str().expect("text");
+            assert!(text.contains(contains), "{engine} {mime}: {read}");
+            assert_eq!(read["result"]["contents"][0]["mimeType"], mime);
+        }
+    }
+}
+
+#[test]
+fn what_is_not_what_it_says_is_not_shown() {
+    let mut client = Client::initialized();
+    let code = "class Fake:\n    def _repr_png_(self): return b'<script>alert(1)</script>'\nFake()";
+    let result = python(&mut client, "r", code);
+    assert_eq!(structured(&result).get("displays"), None, "{result}");
+    assert!(result["content"].as_array().expect("blocks").iter().all(|block| block["type"] == "text"), "{result}");
+    let code =
+        "class Raises:\n    def _repr_html_(self): raise KeyError('x')\n    def __repr__(self): return 'R'\nRaises()";
+    assert_eq!(structured(&python(&mut client, "r", code))["result_repr"], "R");
+}
+
+#[test]
+fn so_many_displays_and_no_more() {
+    let mut client = Client::initialized();
+    let code =
+        "class H:\n    def _repr_html_(self): return '<b>' + 'x' * 100_000\nfor n in range(40): display(H())\n'done'";
+    let result = python(&mut client, "r", code);
+    let displays = structured(&result)["displays"].as_array().expect("displays");
+    assert!((1..=16).contains(&displays.len()), "{}", displays.len());
+    let code = "class Big:\n    def _repr_html_(self): return 'x' * 1_000_000_000\n    def __repr__(self): return 'Big'\nBig()";
+    let result = client.run(&json!({"session": "r2", "language": "python", "code": code, "memory_mb": 2048}));
+    assert!(result["structuredContent"].get("displays").is_none(), "{result}");
+    assert!(result.to_string().len() < 1 << 20);
+}

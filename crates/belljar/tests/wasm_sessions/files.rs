@@ -1,0 +1,162 @@
+//! A session's files.
+
+use sandbox::{
+    Collect, EntryKind, FileError, FilePart, InputFile, LimitsRequest, Outcome, Request, SkipReason, WorkspacePath,
+    WriteMode,
+};
+
+use crate::{Notebook, Stage, request};
+
+fn path(text: &str) -> WorkspacePath {
+    WorkspacePath::new(text).expect("a path")
+}
+
+fn names(outcome: &Outcome) -> Vec<&str> {
+    outcome.files.iter().map(|file| file.path.as_str()).collect()
+}
+
+async fn read(session: &mut Notebook, name: &str) -> Vec<u8> {
+    let all = FilePart { offset: 0, limit: u64::MAX };
+    session.session.read(&path(name), all).await.expect("a file").bytes
+}
+
+#[tokio::test]
+async fn a_cell_tells_of_its_own_files() {
+    let Some(stage) = Stage::start() else { return };
+    let mut session = stage.open().await;
+    let outcome = session.cell("python", "import os\nos.mkdir('d')\nfor n in 'a', 'd/b': open(n, 'w').write(n)").await;
+    assert_eq!(names(&outcome), ["a", "d/b"]);
+    assert_eq!(outcome.files[0].contents, None);
+    assert_eq!(names(&session.cell("python", "print(open('a').read())").await), [""; 0]);
+    let input = InputFile { path: "in.txt".into(), contents: b"given".to_vec() };
+    let outcome = session
+        .run(Request {
+            files: vec![input],
+            collect: Collect::Contents,
+            ..request(
+                "python",
+                "open('a', 'a').write(open('in.txt').read())\nos.rename('d/b', 'c')\nos.symlink('a', 'l')",
+            )
+        })
+        .await;
+    assert_eq!(names(&outcome), ["a", "c"]);
+    assert_eq!(outcome.files[0].contents.as_deref(), Some(b"agiven".as_slice()));
+    let [link] = &outcome.skipped_files[..] else { panic!("{outcome:?}") };
+    assert_eq!((&*link.path, link.reason), ("l", SkipReason::NotRegular));
+    assert_eq!(names(&session.cell("python", "os.listdir()").await), [""; 0]);
+}
+
+#[tokio::test]
+async fn files_are_written_and_read_from_outside() {
+    let Some(stage) = Stage::start() else { return };
+    let mut session = stage.open().await;
+    let live = &mut session.session;
+    assert_eq!(live.write(&path("d/e/f.py"), b"x = ", WriteMode::Replace).await.expect("room"), 4);
+    assert_eq!(live.write(&path("d/e/f.py"), b"5\n", WriteMode::Append).await.expect("room"), 6);
+    assert_eq!(live.write(&path("new"), b"1", WriteMode::Append).await.expect("room"), 1);
+    assert_eq!(session.printed("python", "from d.e import f\nprint(f.x)").await, "5\n");
+    let live = &mut session.session;
+    let part = live.read(&path("d/e/f.py"), FilePart { offset: 2, limit: 3 }).await.expect("a file");
+    assert_eq!((part.bytes, part.size), (b"= 5".to_vec(), 6));
+    let beyond = live.read(&path("new"), FilePart { offset: 9, limit: 3 }).await.expect("a file");
+    assert_eq!((beyond.bytes, beyond.size), (Vec::new(), 1));
+    assert!(matches!(live.read(&path("none"), FilePart { offset: 0, limit: 1 }).await, Err(FileError::NotFound)));
+    assert!(matches!(live.read(&path("d"), FilePart { offset: 0, limit: 1 }).await, Err(FileError::IsFolder)));
+    assert!(matches!(live.read(&path("new/x"), FilePart { offset: 0, limit: 1 }).await, Err(FileError::NotFolder)));
+    assert!(matches!(live.write(&path("d"), b"", WriteMode::Replace).await, Err(FileError::IsFolder)));
+    assert!(matches!(live.write(&path("new/x"), b"", WriteMode::Replace).await, Err(FileError::NotFolder)));
+    // Large, and not in one piece.
+    let large: Vec<u8> = (0..40_u32 << 20).map(|index| index.to_le_bytes()[1]).collect();
+    live.write(&path("large"), &large, WriteMode::Replace).await.expect("room");
+    assert!(read(&mut session, "large").await == large);
+}
+
+#[tokio::test]
+async fn links_lead_nowhere_from_outside() {
+    let Some(stage) = Stage::start() else { return };
+    let mut session = stage.open().await;
+    let code = "import os\nopen('a', 'w').write('a')\nos.mkdir('d')\nos.symlink('a', 'l')\nos.symlink('/lib', 'out')\nos.symlink('.', 'd/self')\nos.symlink('nowhere', 'dangling')";
+    session.printed("python", code).await;
+    let live = &mut session.session;
+    for link in ["l", "dangling", "out", "out/python3.13/os.py", "d/self/self", "dangling/x"] {
+        let part = FilePart { offset: 0, limit: 1 };
+        assert!(matches!(live.read(&path(link), part).await, Err(FileError::Special)), "{link}");
+        assert!(matches!(live.write(&path(link), b"x", WriteMode::Replace).await, Err(FileError::Special)), "{link}");
+        assert!(matches!(live.write(&path(link), b"x", WriteMode::Append).await, Err(FileError::Special)), "{link}");
+    }
+    assert!(matches!(live.list(Some(&path("out"))).await, Err(FileError::Special)));
+    let listed = live.list(None).await.expect("a list");
+    let listed: Vec<_> = listed.iter().map(|entry| (entry.path.as_str(), entry.kind, entry.size)).collect();
+    let (file, folder, other) = (EntryKind::File, EntryKind::Folder, EntryKind::Other);
+    let expected = [
+        ("a", file, 1),
+        ("d", folder, 0),
+        ("d/self", other, 0),
+        ("dangling", other, 0),
+        ("l", other, 0),
+        ("out", other, 0),
+    ];
+    assert_eq!(listed, expected);
+    let below = live.list(Some(&path("d"))).await.expect("a list");
+    assert_eq!(below.len(), 1);
+    assert!(below[0].path == "d/self" && below[0].modified.is_some());
+    assert!(matches!(live.list(Some(&path("a"))).await, Err(FileError::NotFolder)));
+    assert!(matches!(live.list(Some(&path("no"))).await, Err(FileError::NotFound)));
+}
+
+#[tokio::test]
+async fn a_full_workspace_says_so_and_keeps_what_it_has() {
+    let Some(stage) = Stage::start() else { return };
+    let limits = LimitsRequest { disk: Some(sandbox::Bytes::mib(1)), files: Some(64), ..LimitsRequest::default() };
+    let mut session = stage.open_as(Request { limits, ..request("python", "0") }).await;
+    let live = &mut session.session;
+    live.write(&path("a"), &vec![1; 600 << 10], WriteMode::Replace).await.expect("room");
+    for (name, mode) in [("a", WriteMode::Append), ("b", WriteMode::Replace)] {
+        let full = live.write(&path(name), &vec![2; 600 << 10], mode).await;
+        assert!(matches!(full, Err(FileError::Full)), "{name}: {full:?}");
+    }
+    assert_eq!(live.write(&path("a"), &[3; 10], WriteMode::Replace).await.expect("room"), 10);
+    assert_eq!(read(&mut session, "a").await, [3; 10]);
+    let outcome = session.cell("python", "open('big', 'wb').write(bytes(2 << 20))").await;
+    assert!(outcome.stderr.text.contains("No space left"), "{outcome:?}");
+    session.printed("python", "import os\nos.remove('big')\nfor n in range(60): open(f'f{n}', 'w').close()").await;
+    let live = &mut session.session;
+    let mut made = 0;
+    while live.write(&path(&format!("g{made}")), b"", WriteMode::Replace).await.is_ok() {
+        made += 1;
+    }
+    assert!(made <= 4, "{made}");
+}
+
+#[tokio::test]
+async fn languages_share_a_workspace() {
+    let Some(stage) = Stage::start() else { return };
+    let mut session = stage.open().await;
+    session.printed("python", "held = open('p.txt', 'w')\n_ = held.write('from python')\nheld.flush()").await;
+    let code =
+        "const fs = require('fs'); console.log(fs.readFileSync('p.txt', 'utf8')); fs.writeFileSync('j.txt', 'from js')";
+    assert_eq!(session.printed("javascript", code).await, "from python\n");
+    assert_eq!(
+        session
+            .printed("python", "_ = held.write('!')\nheld.close()\nprint(open('j.txt').read(), open('p.txt').read())")
+            .await,
+        "from js from python!\n"
+    );
+    assert_eq!(session.printed("ruby", "puts File.read('p.txt')").await, "from python!\n");
+    session.session.write(&path("main.lua"), b"mine", WriteMode::Replace).await.expect("room");
+    let lua = "local f = io.open('p.txt'); print(f:read('a')); io.open('l.txt', 'w'):write('from lua')";
+    let outcome = session.cell("lua", lua).await;
+    assert_eq!((&*outcome.stdout.text, names(&outcome)), ("from python!\n", vec!["l.txt"]));
+    assert_eq!(read(&mut session, "main.lua").await, b"mine");
+    let outcome = session.cell("sql", "select 1 as one;").await;
+    assert!(outcome.status.is_success() && outcome.files.is_empty(), "{outcome:?}");
+    let outcome = session
+        .cell("php", "<?php echo file_get_contents('l.txt'), \"\\n\"; file_put_contents('h.txt', 'from php');")
+        .await;
+    assert_eq!((&*outcome.stdout.text, names(&outcome)), ("from lua\n", vec!["h.txt"]));
+    let c = "#include <stdio.h>\nint main(void) { char b[99] = {0}; FILE *f = fopen(\"h.txt\", \"r\"); fread(b, 1, 98, f); puts(b); f = fopen(\"c.txt\", \"w\"); fputs(\"from c\", f); fclose(f); return 0; }";
+    let outcome = session.cell("c", c).await;
+    assert_eq!((&*outcome.stdout.text, names(&outcome)), ("from php\n", vec!["c.txt"]), "{outcome:?}");
+    assert_eq!(session.printed("python", "print(open('c.txt').read())").await, "from c\n");
+    assert_eq!(session.session.languages(), ["javascript", "ruby", "python"]);
+}

@@ -1,0 +1,125 @@
+//! Cells that do not end by themselves.
+
+use std::time::{Duration, Instant};
+
+use sandbox::{LimitsRequest, Request, SessionState, Status};
+
+use crate::{Stage, plan, request, within};
+
+const SHORT: Duration = Duration::from_millis(150);
+
+#[tokio::test]
+async fn a_timeout_keeps_state_where_it_can() {
+    let Some(stage) = Stage::start() else { return };
+    let mut session = stage.open().await;
+    for (language, set, code, get) in [
+        ("python", "x = 1", "x = 2\nwhile True: pass", "print(x)"),
+        ("python", "x = 1", "import time\nx = 2\ntime.sleep(100)\nx = 3", "print(x)"),
+        ("python", "x = 1", "x = 2\nwhile True: time.sleep(0.01)", "print(x)"),
+        ("python", "x = 1", "x = 2\nwhile True: print('x' * 1000)", "print(x)"),
+        ("python", "x = 1", "x = 2\n7 ** 90000000", "print(x)"),
+        ("python", "x = 1", "import asyncio\nx = 2\nawait asyncio.sleep(100)", "print(x)"),
+        ("python", "x = 1", "import asyncio\nx = 2\nawait asyncio.sleep(0)\nwhile True: pass", "print(x)"),
+        ("python", "x = 1", "class R:\n    def __repr__(self):\n        while True: pass\nx = 2\nR()", "print(x)"),
+        ("javascript", "let x = 1", "x = 2; for (;;);", "console.log(x)"),
+        ("javascript", "x = 1", "x = 2; try { for (;;); } finally { x = 3 }", "console.log(x)"),
+        ("javascript", "x = 1", "x = 2; await new Promise(r => setTimeout(r, 1e6))", "console.log(x)"),
+        ("javascript", "x = 1", "x = 2; setInterval(() => {}, 1)", "console.log(x)"),
+        ("javascript", "x = 1", "x = 2; async function f() { for (;;) await null }\nawait f()", "console.log(x)"),
+        ("javascript", "x = 1", "x = 2; setTimeout(() => { for (;;); }, 1)", "console.log(x)"),
+    ] {
+        session.printed(language, set).await;
+        let started = Instant::now();
+        let outcome = session.run(Request { limits: within(SHORT), ..request(language, code) }).await;
+        assert_eq!((outcome.status, outcome.state), (Status::TimedOut, Some(SessionState::Kept)), "{code}");
+        assert_eq!(outcome.error, None, "{code}");
+        assert!(started.elapsed() < Duration::from_secs(3), "{code}: {:?}", started.elapsed());
+        assert_eq!(session.printed(language, get).await, "2\n", "{code}");
+    }
+}
+
+#[tokio::test]
+async fn who_cannot_be_asked_is_ended_and_says_so() {
+    let Some(stage) = Stage::start() else { return };
+    let mut session = stage.open().await;
+    session.printed("javascript", "globalThis.kept = 1").await;
+    for code in ["sum(iter(int, 1))", "while True:\n    try:\n        while True: pass\n    except BaseException: pass"]
+    {
+        session.printed("python", "x = 1\nopen('kept.txt', 'w').write('kept')").await;
+        let outcome = session.run(Request { limits: within(SHORT), ..request("python", code) }).await;
+        let lost = SessionState::Lost("it did not stop when its time was over".to_owned());
+        assert_eq!((outcome.status, outcome.state), (Status::TimedOut, Some(lost)), "{code}");
+        assert_eq!(session.session.languages(), ["javascript"]);
+        let outcome = session.cell("python", "print(open('kept.txt').read())\nx").await;
+        assert_eq!(outcome.stdout.text, "kept\n");
+        assert!(outcome.stderr.text.ends_with("NameError: name 'x' is not defined\n"), "{outcome:?}");
+    }
+    assert_eq!(session.printed("javascript", "console.log(kept)").await, "1\n");
+    let outcome = session.cell("python", "import os\nos._exit(3)").await;
+    assert_eq!(outcome.status, Status::Completed { exit_code: 3 });
+    let lost = "the cell ended the interpreter itself, with exit code 3";
+    assert_eq!(outcome.state, Some(SessionState::Lost(lost.to_owned())));
+    assert_eq!(session.printed("python", "print(1)").await, "1\n");
+}
+
+#[tokio::test]
+async fn who_goes_away_leaves_a_session_that_goes_on() {
+    let Some(stage) = Stage::start() else { return };
+    let mut session = stage.open().await;
+    for (language, set, code, get) in [
+        ("python", "x = 1", "x = 2\nwhile True: pass", "print(x)"),
+        ("python", "x = 1", "import time\nx = 2\ntime.sleep(100)", "print(x)"),
+        ("javascript", "let x = 1", "x = 2; for (;;);", "console.log(x)"),
+    ] {
+        session.printed(language, set).await;
+        let live = &mut ();
+        let dropped = tokio::time::timeout(SHORT, session.session.run(plan(request(language, code)), live)).await;
+        assert!(dropped.is_err(), "{code}");
+        session.session.settle().await;
+        assert_eq!(session.printed(language, get).await, "2\n", "{code}");
+    }
+    assert_eq!(session.session.languages(), ["python", "javascript"]);
+    let live = &mut ();
+    let dropped = session.session.run(plan(request("python", "sum(iter(int, 1))")), live);
+    assert!(tokio::time::timeout(SHORT, dropped).await.is_err());
+    session.session.settle().await;
+    assert_eq!(session.session.languages(), ["javascript"]);
+    assert!(session.session.is_alive());
+}
+
+#[tokio::test]
+async fn cpu_time_is_the_cells_own() {
+    let Some(stage) = Stage::start() else { return };
+    let mut session = stage.open().await;
+    let limits = LimitsRequest { cpu: Some(Duration::from_millis(200)), ..LimitsRequest::default() };
+    session.printed("python", "x = 1").await;
+    for code in ["x += 1\nwhile True: pass", "x += 1\nwhile True: pass"] {
+        let outcome = session.run(Request { limits, ..request("python", code) }).await;
+        assert_eq!(outcome.status, Status::LimitExceeded(sandbox::LimitKind::Cpu), "{outcome:?}");
+        assert_eq!(outcome.state, Some(SessionState::Kept));
+    }
+    let outcome = session.run(Request { limits, ..request("python", "x") }).await;
+    assert_eq!(outcome.value, Some(sandbox::LastValue::Json("3".to_owned())));
+}
+
+#[tokio::test]
+async fn memory_that_is_refused_is_an_exception() {
+    let Some(stage) = Stage::start() else { return };
+    let limits = LimitsRequest { memory: Some(sandbox::Bytes::mib(64)), ..LimitsRequest::default() };
+    let mut session = stage.open_as(Request { limits, ..request("python", "0") }).await;
+    for (language, set, code, get) in [
+        ("python", "x = 1", "x = 2\n[bytes(1 << 20) for _ in range(100)]", "print(x)"),
+        (
+            "javascript",
+            "let x = 1",
+            "x = 2; const a = []; for (;;) a.push(new Uint8Array(1 << 20))",
+            "a.length = 0; console.log(x)",
+        ),
+    ] {
+        session.printed(language, set).await;
+        let outcome = session.cell(language, code).await;
+        assert_eq!(outcome.status, Status::LimitExceeded(sandbox::LimitKind::Memory), "{outcome:?}");
+        assert_eq!(outcome.state, Some(SessionState::Kept));
+        assert_eq!(session.printed(language, get).await, "2\n", "{code}");
+    }
+}

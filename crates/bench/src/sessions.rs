@@ -1,0 +1,138 @@
+//! `bench sessions`: what a cell costs a caller of the server, what opening, copying and keeping sessions costs, and what a live one takes.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Args;
+use serde_json::json;
+
+use crate::mcp::{Client, Report};
+use crate::statistics::Timings;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Timings of cells
+    #[arg(long, default_value_t = 1000)]
+    rounds: u32,
+    /// Timings of what is done once in a session
+    #[arg(long, default_value_t = 30)]
+    openings: u32,
+    /// The folder of provisioned runtimes
+    #[arg(long)]
+    cache: PathBuf,
+}
+
+const CELL_BUDGET_MS: f64 = 2.0;
+const LIVE_BUDGET_KIB: f64 = 2048.0;
+const LIVE: u32 = 64;
+
+const CELLS: &[(&str, &str, &str)] = &[
+    ("native", "python", "x = 1 + 1\nx"),
+    ("native", "javascript", "x = 1 + 1"),
+    ("native", "bash", "x=$((1+1))"),
+    ("wasm", "python", "x = 1 + 1\nx"),
+    ("wasm", "javascript", "x = 1 + 1"),
+    ("wasm", "typescript", "x = 1 + 1"),
+    ("wasm", "ruby", "x = 1 + 1"),
+];
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    let mut report = Report::new();
+    let mut client = Client::start(&options.cache)?;
+    client.initialize()?;
+    for (engine, language, code) in CELLS {
+        let mut opening = Timings::default();
+        for number in 0..options.openings {
+            let name = format!("open{number}");
+            opening.push(cell(&mut client, &name, (engine, language, code))?);
+            client.tool("close_session", &json!({"session": name}))?;
+        }
+        report.note(&format!("{engine} {language}: first cell of a session, ms, p50"), opening.median())?;
+        let mut timings = Timings::default();
+        for round in 0..options.rounds + 50 {
+            let took = cell(&mut client, engine, (engine, language, code))?;
+            if round >= 50 {
+                timings.push(took);
+            }
+        }
+        let [low, high] = [0.0, 0.95].map(|share| timings.percentile(share));
+        let name = format!("{engine} {language}: cell, ms (min {low:.3}, p95 {high:.3}), p50");
+        report.line(&name, timings.median(), CELL_BUDGET_MS)?;
+    }
+    let (mut forking, mut saving, mut restoring) = (Timings::default(), Timings::default(), Timings::default());
+    for number in 0..options.openings {
+        let (copy, again) = (format!("copy{number}"), format!("again{number}"));
+        let started = Instant::now();
+        client.tool("fork_session", &json!({"session": "wasm", "as": copy}))?;
+        forking.push(started.elapsed());
+        let started = Instant::now();
+        client.tool("save_session", &json!({"session": copy, "as": "bench"}))?;
+        saving.push(started.elapsed());
+        let started = Instant::now();
+        client.tool("restore_session", &json!({"session": "bench", "as": again}))?;
+        restoring.push(started.elapsed());
+        for name in [copy, again] {
+            client.tool("close_session", &json!({"session": name}))?;
+        }
+    }
+    report.note("fork_session of four languages, ms, p50", forking.median())?;
+    report.note("save_session of the same, ms, p50", saving.median())?;
+    report.note("restore_session of the same, ms, p50", restoring.median())?;
+    client.end()?;
+
+    // In a server of its own, where nothing has touched any memory yet but the first of them.
+    let mut client = Client::start(&options.cache)?;
+    client.initialize()?;
+    let python = ("wasm", "python", "x = 1");
+    for number in 0..8 {
+        cell(&mut client, &format!("warm{number}"), python)?;
+    }
+    let before = private_kib(client.pid())?;
+    for number in 8..LIVE {
+        cell(&mut client, &format!("live{number}"), python)?;
+    }
+    let each = (private_kib(client.pid())? - before) / f64::from(LIVE - 8);
+    report.line(&format!("private memory of each of {LIVE} live Python sessions, KiB"), each, LIVE_BUDGET_KIB)?;
+    client.end()?;
+    Ok(report.verdict())
+}
+
+fn cell(client: &mut Client, session: &str, (engine, language, code): (&str, &str, &str)) -> anyhow::Result<Duration> {
+    let started = Instant::now();
+    let arguments = json!({"session": session, "engine": engine, "language": language, "code": code});
+    let answer = client.tool("run_code", &arguments)?;
+    anyhow::ensure!(answer.pointer("/structuredContent/exit_code") == Some(&json!(0)), "{answer}");
+    Ok(started.elapsed())
+}
+
+/// What the server's worker processes have for themselves.
+fn private_kib(server: u32) -> anyhow::Result<f64> {
+    let mut total = 0.0;
+    for process in descendants(server)? {
+        let command = fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        if !command.contains("__worker") {
+            continue;
+        }
+        let Ok(rollup) = fs::read_to_string(format!("/proc/{process}/smaps_rollup")) else { continue };
+        let dirty = rollup.lines().filter_map(|line| line.strip_prefix("Private_Dirty:"));
+        total += dirty.filter_map(|line| line.split_whitespace().next()?.parse::<f64>().ok()).sum::<f64>();
+    }
+    anyhow::ensure!(total > 0.0, "no worker can be looked at; run this as root");
+    Ok(total)
+}
+
+fn descendants(process: u32) -> anyhow::Result<Vec<u32>> {
+    let mut found = vec![process];
+    let mut next = 0;
+    while let Some(pid) = found.get(next).copied() {
+        next += 1;
+        for task in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+            let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            found.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+        }
+    }
+    found.get(1..).map(<[u32]>::to_vec).context("the server is there")
+}

@@ -1,0 +1,456 @@
+//! Sessions: a jail that stays, with a live interpreter in it for each language that was used.
+//!
+//! Between cells everything in the jail is stopped, where it is: a thread that a cell left behind goes on with the next cell and costs
+//! nothing until then. A cell whose time is over is interrupted as by Ctrl-C; one that does not care is ended with all interpreters of the
+//! session, and only the files stay.
+
+mod driver;
+mod files;
+mod furnish;
+mod interpreter;
+mod program;
+mod room;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jail::{Limit, SeenUsage, Writing};
+use sandbox::{
+    BoxFuture, CpuSource, EngineError, EngineId, Evidence, FileError, FilePart, FileRead, FolderEntry, Language, Layer,
+    LimitKind, LiveOutput, MemorySource, Outcome, Plan, Session, SessionError, SessionState, Status, Step, Usage,
+    WorkspacePath, WriteMode, diagnose,
+};
+
+use crate::collect::Survey;
+use crate::error::NativeError;
+use crate::tools::FoundTool;
+use crate::{Shared, Tool, recipe, run};
+use driver::{Answer, Driver};
+use interpreter::{Buffers, Ends, Heard, Interpreter, Keeping, Work};
+use room::{BatchEnd, News, Room};
+
+/// How long after its deadline a cell may take to notice that it was interrupted.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long an interpreter may take to start.
+const START: Duration = Duration::from_secs(20);
+/// A session's processes are not counted over its whole life, but in each cell.
+const A_LONG_TIME: Duration = Duration::from_hours(24 * 365);
+
+/// A session of the native engine.
+#[derive(Debug)]
+pub(crate) struct NativeSession {
+    shared: Arc<Shared>,
+    room: Room,
+    /// By the id of their language.
+    interpreters: HashMap<&'static str, Interpreter>,
+    /// A batch that is no interpreter, or none yet.
+    underway: Option<u32>,
+    /// Packages that it was shown, and where they are.
+    layers: Vec<(Layer, String)>,
+    /// The workspace as it is; `None` after it was written to from outside.
+    known: Option<Survey>,
+    /// Programs that were put into the workspace to be run.
+    programs: HashSet<String>,
+    used: SeenUsage,
+    memory_kills: u64,
+}
+
+/// How a cell ended.
+struct CellEnd {
+    status: Status,
+    state: SessionState,
+    answer: Option<Answer>,
+    /// Whether it was the compiler that was last.
+    step: Step,
+}
+
+impl CellEnd {
+    fn lost(status: Status, why: impl Into<String>) -> Self {
+        Self { status, state: SessionState::Lost(why.into()), answer: None, step: Step::Run }
+    }
+}
+
+impl NativeSession {
+    /// A session for plans like this one.
+    pub(crate) async fn open(shared: Arc<Shared>, first: &Plan) -> Result<Self, NativeError> {
+        let spec = shared.session_spec(first)?;
+        let room = Room::open(&shared.launcher, &spec).await?;
+        Ok(Self {
+            shared,
+            room,
+            interpreters: HashMap::new(),
+            underway: None,
+            layers: Vec::new(),
+            known: None,
+            programs: HashSet::new(),
+            used: SeenUsage::default(),
+            memory_kills: 0,
+        })
+    }
+
+    async fn cell(&mut self, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, NativeError> {
+        let language = plan.language();
+        let shared = Arc::clone(&self.shared);
+        let tool = shared.tool_for(&plan)?;
+        // The version is asked for beside the first cell of a language, not before it.
+        let (ran, runtime) = tokio::join!(self.run_cell(&plan, &tool, live), shared.describe_tool(&tool, language));
+        let mut outcome = ran?;
+        if let Ok(runtime) = runtime {
+            outcome.runtime = runtime;
+        }
+        Ok(outcome)
+    }
+
+    async fn run_cell(&mut self, plan: &Plan, tool: &Tool, live: &mut dyn LiveOutput) -> Result<Outcome, NativeError> {
+        let started = Instant::now();
+        self.put_files(plan.files()).await?;
+        let paths = self.show(plan.layer(), &tool.found).await?;
+        let before = match self.known.take() {
+            Some(known) => known,
+            None => Survey::of(self.room.workspace()),
+        };
+        let mut keeping = Keeping::new(plan.limits().output, live);
+        let driver = driver::driver_for(plan.language().id, &tool.found);
+        let end = match driver {
+            Some(driver) => self.interpret(driver, plan, (tool, &paths), &mut keeping).await?,
+            None => self.run_program(plan, &tool.found, &before, &mut keeping).await?,
+        };
+        let wall = started.elapsed();
+        let cpu_before = self.used.cpu_micros;
+        self.rest().await?;
+        let (mut files, now) = before.changes(self.room.workspace(), plan.collect());
+        files.found.retain(|file| !self.programs.contains(file.path.as_str()));
+        self.known = Some(now);
+
+        let (stdout, stderr) = (keeping.stdout.finish(), keeping.stderr.finish());
+        let value = end.answer.as_ref().and_then(Answer::value);
+        let error = match end.answer.as_ref().and_then(Answer::error) {
+            None if !end.status.is_success() => diagnose(&Evidence {
+                language: plan.language().id,
+                step: end.step,
+                stderr: &stderr.text,
+                stdout: &stdout.text,
+                source: &plan.names().source,
+            }),
+            // Of what it was interrupted with.
+            Some(_) if end.status == Status::TimedOut => None,
+            said => said,
+        };
+        Ok(Outcome {
+            status: end.status,
+            stdout,
+            stderr,
+            diagnostics: None,
+            value,
+            displays: end.answer.map(Answer::displays).unwrap_or_default(),
+            state: Some(end.state),
+            error,
+            unsupported: None,
+            files: files.found,
+            skipped_files: files.skipped,
+            engine: EngineId::Native,
+            promoted: None,
+            packages: None,
+            runtime: tool.describe(plan.language(), String::new()),
+            isolation: self.shared.report.isolation.clone(),
+            usage: Usage {
+                wall,
+                cpu: Duration::from_micros(self.used.cpu_micros.saturating_sub(cpu_before)),
+                cpu_source: CpuSource::Procfs,
+                peak_memory: self.used.peak_bytes,
+                memory_source: MemorySource::Procfs,
+            },
+        })
+    }
+
+    /// Gives a cell to its live interpreter and follows it to its end.
+    async fn interpret(
+        &mut self,
+        driver: &'static Driver,
+        plan: &Plan,
+        (tool, paths): (&Tool, &[String]),
+        keeping: &mut Keeping<'_>,
+    ) -> Result<CellEnd, NativeError> {
+        let (language, limits) = (plan.language(), plan.limits());
+        if !self.interpreters.contains_key(language.id)
+            && let Some(end) = self.start_interpreter(driver, plan, &tool.found, keeping).await?
+        {
+            return Ok(end);
+        }
+        let Self { room, interpreters, .. } = self;
+        let interpreter = interpreters.get_mut(language.id).ok_or(NativeError::SupervisorLost)?;
+        let cell = interpreter.give(|number| driver::frame(driver, plan, number, paths));
+        room.go_on(limits.wall + GRACE, limits.cpu);
+        let deadline = tokio::time::Instant::now() + limits.wall;
+        let (mut buffers, mut time) = (Buffers::new(), Time::Left);
+        let mut others = Vec::new();
+        let end = loop {
+            tokio::select! {
+                heard = interpreter.hear(&mut buffers) => match heard {
+                    Heard::Output(stream, count) => keeping.take(stream, buffers.of(stream, count)),
+                    Heard::Answer(answer) if answer.done == Some(cell) => {
+                        interpreter.work = Work::None;
+                        break Ok(answer);
+                    }
+                    Heard::Answer(_) => {}
+                    Heard::Gone => break Err(wait_for(room, interpreter.batch, &mut others).await?),
+                },
+                news = room.news() => match news? {
+                    News::Ended(end) if end.batch == interpreter.batch => break Err(Death::Ended(end)),
+                    News::Ended(end) => others.push(end.batch),
+                    News::Cleared(limit) => break Err(Death::Cleared(limit)),
+                    News::Resting(_) | News::Written(_) => {}
+                },
+                () = tokio::time::sleep_until(deadline), if time == Time::Left => {
+                    time = Time::Over;
+                    room.interrupt(interpreter.batch);
+                }
+            }
+        };
+        interpreter.drain(keeping);
+        self.interpreters.retain(|_, interpreter| !others.contains(&interpreter.batch));
+        match end {
+            Ok(answer) => {
+                let status = if time == Time::Over {
+                    Status::TimedOut
+                } else {
+                    Status::Completed { exit_code: answer.exit_code }
+                };
+                Ok(CellEnd { status, state: SessionState::Kept, answer: Some(answer), step: Step::Run })
+            }
+            Err(death) => self.bury(death, language, time).await,
+        }
+    }
+
+    /// What the end of an interpreter means.
+    async fn bury(&mut self, death: Death, language: &'static Language, time: Time) -> Result<CellEnd, NativeError> {
+        match death {
+            Death::Cleared(limit) => {
+                self.interpreters.clear();
+                let (status, why) = match limit {
+                    Limit::Wall => (Status::TimedOut, "it did not stop when its time was over"),
+                    Limit::Memory => (Status::LimitExceeded(LimitKind::Memory), "it took more memory than it may"),
+                    Limit::Cpu => (Status::LimitExceeded(LimitKind::Cpu), "it took more CPU time than it may"),
+                    Limit::Disk => (Status::LimitExceeded(LimitKind::Disk), "it wrote more than it may"),
+                };
+                Ok(CellEnd::lost(status, why))
+            }
+            Death::Ended(end) => {
+                self.interpreters.remove(language.id);
+                let status = self.judge(end).await?;
+                let status = if time == Time::Over { Status::TimedOut } else { status };
+                Ok(CellEnd::lost(status, "its interpreter ended"))
+            }
+            Death::Mute => {
+                self.clear();
+                Ok(CellEnd::lost(Status::Crashed { signal: SIGKILL }, "its interpreter did not answer any more"))
+            }
+        }
+    }
+
+    /// How a batch ended, from its wait status and what the kernel counted.
+    async fn judge(&mut self, end: BatchEnd) -> Result<Status, NativeError> {
+        let kills = self.room.memory_kills(&self.shared.launcher).await?;
+        let was_out_of_memory = kills > self.memory_kills;
+        self.memory_kills = kills;
+        if was_out_of_memory {
+            return Ok(Status::LimitExceeded(LimitKind::Memory));
+        }
+        let limits = jail::Limits { cpu_millis: u64::MAX, ..recipe::limits(&sandbox::Limits::DEFAULT) };
+        Ok(run::judge(end.status, &jail::Ended::default(), &limits))
+    }
+
+    /// Starts a live interpreter. How that ended, if it does not live.
+    async fn start_interpreter(
+        &mut self,
+        driver: &'static Driver,
+        plan: &Plan,
+        tool: &FoundTool,
+        keeping: &mut Keeping<'_>,
+    ) -> Result<Option<CellEnd>, NativeError> {
+        let (batch, contents) =
+            recipe::for_interpreter(plan, tool, &self.shared.walls()?, (driver.files, driver.arguments))?;
+        let contents: Vec<&[u8]> = contents.iter().map(Vec::as_slice).collect();
+        let ends = Ends::make().map_err(NativeError::Pipes)?;
+        self.room.go_on(START, START);
+        let number = self.room.start(&batch, &contents, &ends.theirs)?;
+        self.underway = Some(number);
+        let mut interpreter = Interpreter::new(number, ends);
+        let (mut buffers, mut others) = (Buffers::new(), Vec::new());
+        let death = loop {
+            tokio::select! {
+                heard = interpreter.hear(&mut buffers) => match heard {
+                    Heard::Output(stream, count) => keeping.take(stream, buffers.of(stream, count)),
+                    // Its first word.
+                    Heard::Answer(_) => break None,
+                    Heard::Gone => break Some(wait_for(&mut self.room, number, &mut others).await?),
+                },
+                news = self.room.news() => match news? {
+                    News::Ended(end) if end.batch == number => break Some(Death::Ended(end)),
+                    News::Ended(end) => others.push(end.batch),
+                    News::Cleared(limit) => break Some(Death::Cleared(limit)),
+                    News::Resting(_) | News::Written(_) => {}
+                },
+            }
+        };
+        self.underway = None;
+        self.interpreters.retain(|_, interpreter| !others.contains(&interpreter.batch));
+        let Some(death) = death else {
+            self.interpreters.insert(plan.language().id, interpreter);
+            return Ok(None);
+        };
+        interpreter.drain(keeping);
+        self.bury(death, plan.language(), Time::Left).await.map(Some)
+    }
+
+    /// Stops everything until the next cell, and notes what was used.
+    async fn rest(&mut self) -> Result<(), NativeError> {
+        self.room.rest();
+        loop {
+            match self.room.news().await? {
+                News::Resting(used) => {
+                    self.used = used;
+                    return Ok(());
+                }
+                News::Ended(end) => self.interpreters.retain(|_, interpreter| interpreter.batch != end.batch),
+                News::Cleared(_) => self.interpreters.clear(),
+                News::Written(_) => {}
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        self.room.clear();
+        self.interpreters.clear();
+        self.underway = None;
+    }
+
+    /// Ends what a dropped cell left: first as Ctrl-C does, then for good.
+    async fn end_cell(&mut self) -> Result<(), NativeError> {
+        if let Some(batch) = self.underway {
+            self.room.interrupt(batch);
+            let mut others = Vec::new();
+            let ended = tokio::time::timeout(GRACE, wait_for(&mut self.room, batch, &mut others)).await;
+            if !matches!(ended, Ok(Ok(Death::Ended(_)))) {
+                self.clear();
+            }
+            self.underway = None;
+            self.interpreters.retain(|_, interpreter| !others.contains(&interpreter.batch));
+        }
+        let mut has_answered = true;
+        for interpreter in self.interpreters.values_mut() {
+            let Work::Cell(cell) = interpreter.work else { continue };
+            self.room.interrupt(interpreter.batch);
+            has_answered &= tokio::time::timeout(GRACE, answered(interpreter, cell)).await == Ok(Work::None);
+        }
+        if !has_answered {
+            self.clear();
+        }
+        self.known = None;
+        self.rest().await
+    }
+}
+
+const SIGKILL: i32 = 9;
+
+/// Whether a cell's time is over, and it was told so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Time {
+    Left,
+    Over,
+}
+
+/// Why an interpreter is no more.
+enum Death {
+    Ended(BatchEnd),
+    Cleared(Limit),
+    /// It closed its socket and goes on.
+    Mute,
+}
+
+/// Waits for a batch whose socket is closed to end, which it mostly does at once.
+async fn wait_for(room: &mut Room, batch: u32, others: &mut Vec<u32>) -> Result<Death, NativeError> {
+    let wait = async {
+        loop {
+            match room.news().await? {
+                News::Ended(end) if end.batch == batch => return Ok(Death::Ended(end)),
+                News::Ended(end) => others.push(end.batch),
+                News::Cleared(limit) => return Ok(Death::Cleared(limit)),
+                News::Resting(_) | News::Written(_) => {}
+            }
+        }
+    };
+    tokio::time::timeout(GRACE, wait).await.unwrap_or(Ok(Death::Mute))
+}
+
+/// Until a cell that nobody waits for is answered.
+async fn answered(interpreter: &mut Interpreter, cell: u32) -> Work {
+    let mut buffers = Buffers::new();
+    loop {
+        match interpreter.hear(&mut buffers).await {
+            Heard::Answer(answer) if answer.done == Some(cell) => {
+                interpreter.work = Work::None;
+                interpreter.drain(&mut Keeping::new(sandbox::Bytes::kib(1), &mut ()));
+                return Work::None;
+            }
+            Heard::Answer(_) | Heard::Output(..) => {}
+            Heard::Gone => return interpreter.work,
+        }
+    }
+}
+
+impl NativeError {
+    /// Whose it is to mend.
+    pub(crate) fn in_session(self) -> SessionError {
+        if let Self::Refused(refusal) = self {
+            SessionError::Refused(refusal)
+        } else {
+            SessionError::Failed(EngineError::new(self))
+        }
+    }
+}
+
+impl Session for NativeSession {
+    fn run<'a>(&'a mut self, plan: Plan, live: &'a mut dyn LiveOutput) -> BoxFuture<'a, Result<Outcome, SessionError>> {
+        Box::pin(async move { self.cell(plan, live).await.map_err(NativeError::in_session) })
+    }
+
+    fn settle(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            // What cannot be ended is noticed by the next call.
+            self.end_cell().await.ok();
+        })
+    }
+
+    fn is_alive(&self) -> bool {
+        self.room.is_alive()
+    }
+
+    fn languages(&self) -> Vec<&'static str> {
+        let mut languages: Vec<&'static str> = self.interpreters.keys().copied().collect();
+        languages.sort_unstable();
+        languages
+    }
+
+    fn write<'a>(
+        &'a mut self,
+        path: &'a WorkspacePath,
+        contents: &'a [u8],
+        mode: WriteMode,
+    ) -> BoxFuture<'a, Result<u64, FileError>> {
+        let mode = match mode {
+            WriteMode::Replace => Writing::Replace,
+            WriteMode::Append => Writing::Append,
+        };
+        Box::pin(self.put(path, contents, mode))
+    }
+
+    fn read<'a>(&'a mut self, path: &'a WorkspacePath, part: FilePart) -> BoxFuture<'a, Result<FileRead, FileError>> {
+        Box::pin(async move { files::read(self.room.workspace(), path, part) })
+    }
+
+    fn list<'a>(&'a mut self, folder: Option<&'a WorkspacePath>) -> BoxFuture<'a, Result<Vec<FolderEntry>, FileError>> {
+        Box::pin(async move { files::list(self.room.workspace(), folder) })
+    }
+}

@@ -1,0 +1,209 @@
+//! A live interpreter in a session's jail.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdStream;
+
+use jail::RunStdio;
+use rustix::pipe::{PipeFlags, pipe_with};
+use sandbox::{Bytes, Capture, LiveOutput, Stream};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe::Receiver;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
+use super::driver::Answer;
+use crate::displays::{self, NoFrame};
+use crate::run;
+
+/// One interpreter, or another command that is on its way.
+#[derive(Debug)]
+pub(super) struct Interpreter {
+    /// The number of its batch.
+    pub(super) batch: u32,
+    cells: u32,
+    control: OwnedReadHalf,
+    writer: OwnedWriteHalf,
+    /// What came from it and is no whole frame yet.
+    read: Vec<u8>,
+    /// What is to be sent to it.
+    unsent: Vec<u8>,
+    /// `None` once the guest closed it.
+    stdout: Option<Receiver>,
+    stderr: Option<Receiver>,
+    pub(super) work: Work,
+}
+
+/// Whether it has a cell that it did not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    None,
+    Cell(u32),
+}
+
+/// What happens next with it.
+pub(super) enum Heard {
+    Output(Stream, usize),
+    Answer(Answer),
+    /// It closed its end, or says what cannot be understood.
+    Gone,
+}
+
+/// Its ends of the pipes, and ours.
+pub(super) struct Ends {
+    pub(super) theirs: RunStdio,
+    control: UnixStream,
+    stdout: Receiver,
+    stderr: Receiver,
+}
+
+impl Ends {
+    pub(super) fn make() -> io::Result<Self> {
+        let (ours, theirs) = StdStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let pipe = || -> io::Result<(Receiver, OwnedFd)> {
+            let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+            Ok((Receiver::from_owned_fd(ours)?, theirs))
+        };
+        let (stdout, their_stdout) = pipe()?;
+        let (stderr, their_stderr) = pipe()?;
+        let theirs = RunStdio {
+            stdin: File::open("/dev/null")?.into(),
+            stdout: their_stdout,
+            stderr: their_stderr,
+            control: Some(theirs.into()),
+        };
+        Ok(Self { theirs, control: UnixStream::from_std(ours)?, stdout, stderr })
+    }
+}
+
+impl Interpreter {
+    /// `ends`' other side belongs to the batch that was started.
+    pub(super) fn new(batch: u32, ends: Ends) -> Self {
+        let Ends { control, stdout, stderr, theirs } = ends;
+        // Only the guest's side may hold these, or their end would never show.
+        drop(theirs);
+        let (control, writer) = control.into_split();
+        Self {
+            batch,
+            cells: 0,
+            control,
+            writer,
+            read: Vec::new(),
+            unsent: Vec::new(),
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            work: Work::None,
+        }
+    }
+
+    /// The next of what it prints (into `buffers`) and says. Can be dropped and asked for again.
+    pub(super) async fn hear(&mut self, buffers: &mut Buffers) -> Heard {
+        loop {
+            match displays::next_frame(&mut self.read) {
+                Ok(Some(answer)) => return Heard::Answer(answer),
+                Ok(None) => {}
+                Err(NoFrame) => return Heard::Gone,
+            }
+            let Self { control, writer, read, unsent, stdout, stderr, .. } = self;
+            tokio::select! {
+                count = run::read(stdout, &mut buffers.out), if stdout.is_some() => {
+                    if count > 0 {
+                        return Heard::Output(Stream::Stdout, count);
+                    }
+                    *stdout = None;
+                }
+                count = run::read(stderr, &mut buffers.err), if stderr.is_some() => {
+                    if count > 0 {
+                        return Heard::Output(Stream::Stderr, count);
+                    }
+                    *stderr = None;
+                }
+                count = control.read_buf(read) => {
+                    if !matches!(count, Ok(1..)) {
+                        return Heard::Gone;
+                    }
+                }
+                // One that is gone is noticed when it is heard.
+                count = writer.write(unsent), if !unsent.is_empty() => {
+                    let count = count.unwrap_or(unsent.len()).min(unsent.len());
+                    unsent.drain(..count);
+                }
+            }
+        }
+    }
+
+    /// Has a cell sent to it while it is heard; its number, counted from 1.
+    pub(super) fn give(&mut self, frame: impl FnOnce(u32) -> Vec<u8>) -> u32 {
+        self.cells += 1;
+        self.unsent = frame(self.cells);
+        self.work = Work::Cell(self.cells);
+        self.cells
+    }
+
+    /// What is left in its pipes, without waiting.
+    pub(super) fn drain(&self, keeping: &mut Keeping<'_>) {
+        keeping.drain(self.stdout.as_ref(), self.stderr.as_ref());
+    }
+}
+
+/// Where output is read into.
+#[derive(Debug)]
+pub(super) struct Buffers {
+    pub(super) out: Vec<u8>,
+    pub(super) err: Vec<u8>,
+}
+
+impl Buffers {
+    pub(super) fn new() -> Self {
+        Self { out: vec![0; 64 << 10], err: vec![0; 64 << 10] }
+    }
+
+    pub(super) fn of(&self, stream: Stream, count: usize) -> &[u8] {
+        let buffer = match stream {
+            Stream::Stdout => &self.out,
+            Stream::Stderr => &self.err,
+        };
+        buffer.get(..count).unwrap_or_default()
+    }
+}
+
+/// Keeps head and tail of the output while passing it on.
+pub(super) struct Keeping<'a> {
+    pub(super) stdout: Capture,
+    pub(super) stderr: Capture,
+    live: &'a mut dyn LiveOutput,
+}
+
+impl<'a> Keeping<'a> {
+    pub(super) fn new(most: Bytes, live: &'a mut dyn LiveOutput) -> Self {
+        Self { stdout: Capture::new(most), stderr: Capture::new(most), live }
+    }
+
+    pub(super) fn take(&mut self, stream: Stream, bytes: &[u8]) {
+        match stream {
+            Stream::Stdout => self.stdout.push(bytes),
+            Stream::Stderr => self.stderr.push(bytes),
+        }
+        self.live.output(stream, bytes);
+    }
+
+    /// Takes what is in the pipes at this moment. Not until they are empty: something that the cell left behind may write all the time.
+    pub(super) fn drain(&mut self, stdout: Option<&Receiver>, stderr: Option<&Receiver>) {
+        /// What a pipe holds at most, unless root made it larger.
+        const PIPE: usize = 1 << 20;
+        let mut buffer = vec![0; 64 << 10];
+        for (pipe, stream) in [(stdout, Stream::Stdout), (stderr, Stream::Stderr)] {
+            let Some(pipe) = pipe else { continue };
+            let mut taken = 0;
+            // Straight from the pipe: tokio's own `try_read` gives nothing until its reactor has heard of the bytes.
+            while taken < PIPE
+                && let Ok(count @ 1..) = rustix::io::read(pipe, &mut buffer[..])
+            {
+                self.take(stream, buffer.get(..count).unwrap_or_default());
+                taken += count;
+            }
+        }
+    }
+}

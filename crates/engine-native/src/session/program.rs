@@ -1,0 +1,116 @@
+//! Languages without a live interpreter: each cell is a program of its own, in the session's workspace.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use jail::{Batch, RunStdio};
+use rustix::pipe::{PipeFlags, pipe_with};
+use sandbox::{Plan, Refusal, SessionState, Status, Step, Stream};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::unix::pipe::{Receiver, Sender};
+
+use super::interpreter::{Buffers, Keeping};
+use super::room::News;
+use super::{CellEnd, Death, GRACE, NativeSession, Time};
+use crate::collect::Survey;
+use crate::error::NativeError;
+use crate::tools::FoundTool;
+use crate::{recipe, run};
+
+/// Our ends of a program's pipes.
+struct Pipes {
+    stdin: Option<Sender>,
+    stdout: Option<Receiver>,
+    stderr: Option<Receiver>,
+}
+
+impl Pipes {
+    fn open() -> io::Result<(Self, RunStdio)> {
+        let (guest_stdin, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
+        let output = || -> io::Result<(Receiver, OwnedFd)> {
+            let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+            Ok((Receiver::from_owned_fd(ours)?, theirs))
+        };
+        let (stdout, guest_stdout) = output()?;
+        let (stderr, guest_stderr) = output()?;
+        let ours = Self { stdin: Some(Sender::from_owned_fd(stdin)?), stdout: Some(stdout), stderr: Some(stderr) };
+        Ok((ours, RunStdio { stdin: guest_stdin, stdout: guest_stdout, stderr: guest_stderr, control: None }))
+    }
+}
+
+impl NativeSession {
+    /// Compiles and runs a program of its own.
+    pub(super) async fn run_program(
+        &mut self,
+        plan: &Plan,
+        tool: &FoundTool,
+        before: &Survey,
+        keeping: &mut Keeping<'_>,
+    ) -> Result<CellEnd, NativeError> {
+        let source = &plan.names().source;
+        if before.has(source) && !self.programs.contains(source) {
+            let message = format!("the session has a file `{source}`, which is what this program would be called");
+            return Err(NativeError::Refused(Refusal::new(
+                "code",
+                message,
+                "rename that file, or use another session",
+            )));
+        }
+        let plan_alone = plan.clone().with_layer(None);
+        let recipe = recipe::for_plan(&plan_alone, tool, &self.shared.view, self.shared.walls()?)?;
+        let contents: Vec<&[u8]> = recipe.contents.iter().map(AsRef::as_ref).collect();
+        let batch =
+            Batch { environment: recipe.spec.environment, files: recipe.spec.files, commands: recipe.spec.commands };
+        let has_compiler = batch.commands.len() > 1;
+        self.programs.insert(source.clone());
+        let (mut pipes, theirs) = Pipes::open().map_err(NativeError::Pipes)?;
+        let limits = plan.limits();
+        self.room.go_on(limits.wall + GRACE, limits.cpu);
+        let number = self.room.start(&batch, &contents, &theirs)?;
+        drop(theirs);
+        self.underway = Some(number);
+        let deadline = tokio::time::Instant::now() + limits.wall;
+        let (mut buffers, mut time, mut others) = (Buffers::new(), Time::Left, Vec::new());
+        let mut unsent = plan.stdin();
+        let death = loop {
+            let Pipes { stdin, stdout, stderr } = &mut pipes;
+            tokio::select! {
+                count = run::read(stdout, &mut buffers.out), if stdout.is_some() => {
+                    if count == 0 { *stdout = None } else { keeping.take(Stream::Stdout, buffers.of(Stream::Stdout, count)) }
+                }
+                count = run::read(stderr, &mut buffers.err), if stderr.is_some() => {
+                    if count == 0 { *stderr = None } else { keeping.take(Stream::Stderr, buffers.of(Stream::Stderr, count)) }
+                }
+                count = async { match stdin { Some(stdin) => stdin.write(unsent).await, None => Ok(0) } }, if stdin.is_some() => {
+                    // A guest that closed its input does not want the rest.
+                    unsent = unsent.get(count.unwrap_or(unsent.len())..).unwrap_or_default();
+                    if unsent.is_empty() {
+                        *stdin = None;
+                    }
+                }
+                news = self.room.news() => match news? {
+                    News::Ended(end) if end.batch == number => break Death::Ended(end),
+                    News::Ended(end) => others.push(end.batch),
+                    News::Cleared(limit) => break Death::Cleared(limit),
+                    News::Resting(_) | News::Written(_) => {}
+                },
+                () = tokio::time::sleep_until(deadline), if time == Time::Left => {
+                    time = Time::Over;
+                    self.room.interrupt(number);
+                }
+            }
+        };
+        keeping.drain(pipes.stdout.as_ref(), pipes.stderr.as_ref());
+        self.underway = None;
+        self.interpreters.retain(|_, interpreter| !others.contains(&interpreter.batch));
+        match death {
+            Death::Ended(end) => {
+                let status = self.judge(end).await?;
+                let status = if time == Time::Over { Status::TimedOut } else { status };
+                let step = if has_compiler && end.command == 0 { Step::Compile } else { Step::Run };
+                Ok(CellEnd { status, state: SessionState::Kept, answer: None, step })
+            }
+            death @ (Death::Cleared(_) | Death::Mute) => self.bury(death, plan.language(), time).await,
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The jail of a session, from the server's side.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use jail::{Batch, Limit, Monitor, Report, RunStdio, SeenUsage, Spec, Writing};
+use sandbox::FileError;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::error::NativeError;
+use crate::launcher::{LauncherProcess, watched};
+
+/// A jail that stays.
+#[derive(Debug)]
+pub(crate) struct Room {
+    monitor: AsyncFd<Monitor>,
+    workspace: OwnedFd,
+    batches: u32,
+    is_gone: bool,
+}
+
+/// What happened in it.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// The last command of a batch ended.
+    Ended(BatchEnd),
+    /// Everything that ran was ended.
+    Cleared(Limit),
+    /// Nothing runs now.
+    Resting(SeenUsage),
+    Written(Result<u64, i32>),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchEnd {
+    pub(crate) batch: u32,
+    /// The index of the command that was last.
+    pub(crate) command: u32,
+    /// Its wait status.
+    pub(crate) status: i32,
+}
+
+impl Room {
+    pub(crate) async fn open(launcher: &LauncherProcess, spec: &Spec) -> Result<Self, NativeError> {
+        let nothing =
+            || -> io::Result<OwnedFd> { Ok(File::options().read(true).write(true).open("/dev/null")?.into()) };
+        let stdio = || -> io::Result<RunStdio> {
+            Ok(RunStdio { stdin: nothing()?, stdout: nothing()?, stderr: nothing()?, control: None })
+        };
+        let monitor = launcher.order(spec, &[], &stdio().map_err(NativeError::Pipes)?).await?;
+        let monitor = watched(monitor).map_err(NativeError::Reports)?;
+        loop {
+            match report(&monitor).await? {
+                Some((Report::Started(_), _)) => {}
+                Some((Report::Ready, descriptors)) => {
+                    let workspace = descriptors.into_iter().next().ok_or(NativeError::SupervisorLost)?;
+                    return Ok(Self { monitor, workspace, batches: 0, is_gone: false });
+                }
+                Some((Report::Failed(failure), _)) => return Err(failure.into()),
+                Some(_) | None => return Err(NativeError::SupervisorLost),
+            }
+        }
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        !self.is_gone
+    }
+
+    pub(crate) fn workspace(&self) -> &OwnedFd {
+        &self.workspace
+    }
+
+    /// Lets what is in it run, for so long and with so much CPU time; what is still going then is ended.
+    pub(crate) fn go_on(&self, wall: Duration, cpu: Duration) {
+        let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        self.monitor.get_ref().begin(millis(wall), millis(cpu));
+    }
+
+    /// Stops everything in it.
+    pub(crate) fn rest(&self) {
+        self.monitor.get_ref().rest();
+    }
+
+    pub(crate) fn interrupt(&self, batch: u32) {
+        self.monitor.get_ref().interrupt(batch);
+    }
+
+    pub(crate) fn clear(&self) {
+        self.monitor.get_ref().clear();
+    }
+
+    /// Starts commands; their number.
+    pub(crate) fn start(&mut self, batch: &Batch, contents: &[&[u8]], stdio: &RunStdio) -> Result<u32, NativeError> {
+        self.batches += 1;
+        let started = self.monitor.get_ref().start(self.batches, batch, contents.iter().copied(), stdio);
+        started.map_err(NativeError::Reports)?;
+        Ok(self.batches)
+    }
+
+    pub(crate) fn write(&self, file: &jail::File, contents: &[u8], mode: Writing) -> Result<(), NativeError> {
+        self.monitor.get_ref().write(file, contents, mode).map_err(NativeError::Reports)
+    }
+
+    pub(crate) async fn show(
+        &self,
+        launcher: &LauncherProcess,
+        source: &Path,
+        target: &Path,
+    ) -> Result<(), NativeError> {
+        launcher.show(self.monitor.get_ref(), source, target).await
+    }
+
+    pub(crate) async fn memory_kills(&self, launcher: &LauncherProcess) -> Result<u64, NativeError> {
+        launcher.memory_kills(self.monitor.get_ref()).await
+    }
+
+    /// The next thing that happens. Can be dropped and asked for again.
+    pub(crate) async fn news(&mut self) -> Result<News, NativeError> {
+        loop {
+            let heard = report(&self.monitor).await;
+            match heard {
+                Ok(Some((Report::BatchEnded { batch, command, status }, _))) => {
+                    return Ok(News::Ended(BatchEnd { batch, command, status }));
+                }
+                Ok(Some((Report::Cleared(limit), _))) => return Ok(News::Cleared(limit)),
+                Ok(Some((Report::Resting(used), _))) => return Ok(News::Resting(used)),
+                Ok(Some((Report::Written(written), _))) => return Ok(News::Written(written)),
+                // A command that could not be started, which ends too.
+                Ok(Some((Report::Failed(failure), _))) => return Err(failure.into()),
+                Ok(Some((Report::Started(_) | Report::Ready | Report::Probed(_), _))) => {}
+                Ok(Some((Report::Exited(_) | Report::Ended(_), _)) | None) => {
+                    self.is_gone = true;
+                    return Err(NativeError::SupervisorLost);
+                }
+                Err(error) => {
+                    self.is_gone = true;
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+async fn report(monitor: &AsyncFd<Monitor>) -> Result<Option<(Report, Vec<OwnedFd>)>, NativeError> {
+    monitor.async_io(Interest::READABLE, Monitor::receive).await.map_err(NativeError::Reports)
+}
+
+/// Why a file could not be written, from the kernel's answer.
+pub(crate) fn file_error(errno: i32) -> FileError {
+    use rustix::io::Errno;
+
+    match Errno::from_raw_os_error(errno) {
+        Errno::NOENT => FileError::NotFound,
+        Errno::ISDIR => FileError::IsFolder,
+        Errno::NOTDIR => FileError::NotFolder,
+        Errno::LOOP | Errno::XDEV | Errno::NXIO => FileError::Special,
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => FileError::Full,
+        Errno::ACCESS | Errno::PERM | Errno::ROFS => FileError::Denied,
+        other => FileError::Failed(sandbox::EngineError::new(io::Error::from(other))),
+    }
+}

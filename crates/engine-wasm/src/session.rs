@@ -1,0 +1,343 @@
+//! A session, from the server's side.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+
+use sandbox::{
+    BoxFuture, Capture, Collect, EngineError, EntryKind, FileError, FilePart, FileRead, FolderEntry, Layer, LiveOutput,
+    Outcome, Plan, PlannedFile, Principal, RuntimeInfo, Session, SessionError, SessionState, WorkspacePath, WriteMode,
+};
+
+use crate::compiled::Ran;
+use crate::connection::Connection;
+use crate::error::WasmError;
+use crate::protocol::{Answer, Errand, Fault, ListedEntry, ListedKind, SessionId, Writing};
+use crate::{COMPILER, Keeping, SERVICES, Service, Shared, job_limits, job_with_packages};
+
+/// A session in a worker. The worker lives as long as this does, whatever else becomes of it.
+#[derive(Debug)]
+pub(crate) struct WasmSession {
+    shared: Arc<Shared>,
+    worker: Arc<Connection>,
+    id: SessionId,
+    /// Languages with a live interpreter.
+    languages: Vec<&'static str>,
+    /// Packages that cells have brought: held as long as the session may look at them.
+    layers: Vec<Layer>,
+}
+
+impl WasmSession {
+    pub(crate) async fn open(shared: Arc<Shared>, plan: &Plan) -> Result<Self, WasmError> {
+        let worker = shared.pool.worker(plan.principal()).await?;
+        let id = SessionId(worker.number().0);
+        let session = Self { shared, worker, id, languages: Vec::new(), layers: Vec::new() };
+        session.ask_plainly(Errand::Open(job_limits(plan))).await?;
+        Ok(session)
+    }
+
+    async fn copy(&self) -> Result<Self, WasmError> {
+        let id = SessionId(self.worker.number().0);
+        self.ask_plainly(Errand::Fork(id)).await?;
+        Ok(Self {
+            shared: Arc::clone(&self.shared),
+            worker: Arc::clone(&self.worker),
+            id,
+            languages: self.languages.clone(),
+            layers: self.layers.clone(),
+        })
+    }
+
+    /// From what [`WasmSession::save`] wrote. `Err` with words: it is not from here, or damaged.
+    pub(crate) async fn restore(
+        shared: Arc<Shared>,
+        principal: &Principal,
+        file: OwnedFd,
+    ) -> Result<Result<Self, String>, WasmError> {
+        let worker = shared.pool.worker(principal).await?;
+        let id = SessionId(worker.number().0);
+        let length = rustix::fs::fstat(&file).map_err(|error| WasmError::Sockets(error.into()))?.st_size;
+        let errand = Errand::Restore { length: u64::try_from(length).unwrap_or(0) };
+        // Made first, so that what is half restored is closed.
+        let mut session = Self { shared, worker, id, languages: Vec::new(), layers: Vec::new() };
+        let answered = session.worker.ask(id, errand, &[file.as_fd()]).await?;
+        if let Err(Fault::Refused(reason)) = answered {
+            return Ok(Err(reason));
+        }
+        let Answer::Runtimes(runtimes) = plain(answered)? else { return Err(odd()) };
+        session.languages = session.shared.languages_of(&runtimes);
+        Ok(Ok(session))
+    }
+
+    /// Through a pipe: a worker never holds a file of the host's that it could write to, and may not write to one as large as this.
+    async fn write_to(&self, file: OwnedFd) -> Result<(), WasmError> {
+        /// More than what any session may have.
+        const MOST: u64 = 8 << 30;
+        let pipe = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
+        let (from, into) = pipe.map_err(|error| WasmError::Sockets(error.into()))?;
+        let copying = tokio::task::spawn_blocking(move || {
+            io::copy(&mut io::Read::take(File::from(from), MOST), &mut File::from(file))
+        });
+        let answer = self.worker.ask(self.id, Errand::Save, &[into.as_fd()]).await;
+        // The end of what is copied.
+        drop(into);
+        let copied = copying.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        plain(answer?)?;
+        copied.map(|_| ()).map_err(WasmError::Save)
+    }
+
+    async fn ask(&self, errand: Errand) -> Result<Result<Answer, Fault>, WasmError> {
+        self.worker.ask(self.id, errand, &[]).await
+    }
+
+    /// For what cannot go wrong but by our own fault.
+    async fn ask_plainly(&self, errand: Errand) -> Result<Answer, WasmError> {
+        plain(self.ask(errand).await?)
+    }
+
+    /// About a file.
+    async fn ask_for_file(&self, errand: Errand) -> Result<Answer, FileError> {
+        self.ask(errand).await.map_err(EngineError::new)?.map_err(file_error)
+    }
+
+    async fn run_cell(&mut self, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, WasmError> {
+        let language = plan.language();
+        let no_driver = || WasmError::NoDriver(language.id.to_owned());
+        let (index, service) = self.shared.runtime_for_cells(language).ok_or_else(no_driver)?;
+        let runtime = RuntimeInfo {
+            language: language.id,
+            version: self.shared.pool.version_of(index).to_owned(),
+            tool: self.shared.pool.name_of(index).to_owned(),
+        };
+        if service.runtime == COMPILER {
+            return self.run_compiled(plan, runtime, live).await;
+        }
+        if let Some(layer) = plan.layer().filter(|layer| !self.layers.iter().any(|held| held.id == layer.id)) {
+            self.layers.push(layer.clone());
+        }
+        let (output, collect) = (plan.limits().output, plan.collect());
+        let mut keeping = Keeping { stdout: Capture::new(output), stderr: Capture::new(output), live };
+        let (job, tree) = job_with_packages(&plan, self.worker.number(), index, service.dialect)?;
+        let mut finished = self.worker.run_cell(self.id, job, tree.as_ref(), &mut keeping).await?;
+        let lost = finished.lost.take();
+        if service.has_cells() {
+            self.languages.retain(|known| *known != language.id);
+            match &lost {
+                None => self.languages.push(service.language),
+                // Whoever shares an interpreter, loses it.
+                Some(_) => self.languages.retain(|known| runtime_of(known) != Some(service.runtime)),
+            }
+        }
+        let mut outcome = self.shared.outcome(finished, keeping, runtime, collect);
+        outcome.state = Some(lost.map_or(SessionState::Kept, SessionState::Lost));
+        Ok(outcome)
+    }
+
+    /// A program that is compiled runs in a worker of its own: files go there and come back.
+    async fn run_compiled(
+        &mut self,
+        plan: Plan,
+        runtime: RuntimeInfo,
+        live: &mut dyn LiveOutput,
+    ) -> Result<Outcome, WasmError> {
+        let compiled = self.shared.compiled.clone().ok_or_else(|| WasmError::NoDriver(COMPILER.to_owned()))?;
+        let (output, collect) = (plan.limits().output, plan.collect());
+        for file in plan.files() {
+            self.put(&file.path, file.contents.clone()).await?;
+        }
+        let plan = plan.in_workspace(self.all_files().await?);
+        let mut keeping = Keeping { stdout: Capture::new(output), stderr: Capture::new(output), live };
+        let Ran { finished, diagnostics } = compiled.run(&plan, &mut keeping).await?;
+        let outcome = self.shared.outcome(finished, keeping, runtime, Collect::Contents);
+        let mut outcome = Shared::of_compiled(outcome, diagnostics, &plan);
+        for file in &mut outcome.files {
+            if let Some(contents) = file.contents.take_if(|_| collect == Collect::Names) {
+                self.put(&file.path, contents).await?;
+            } else if let Some(contents) = &file.contents {
+                self.put(&file.path, contents.clone()).await?;
+            }
+        }
+        outcome.state = Some(SessionState::Kept);
+        Ok(outcome)
+    }
+
+    async fn put(&self, path: &WorkspacePath, contents: Vec<u8>) -> Result<(), WasmError> {
+        let (path, mode) = (path.as_str().to_owned(), Writing::Replace);
+        self.ask_plainly(Errand::Write { path, contents, mode }).await.map(drop)
+    }
+
+    /// All files whose names can be told.
+    async fn all_files(&self) -> Result<Vec<PlannedFile>, WasmError> {
+        let Answer::Entries(entries) = self.ask_plainly(Errand::List { folder: None }).await? else {
+            return Err(odd());
+        };
+        let mut files = Vec::new();
+        for entry in entries.into_iter().filter(|entry| entry.kind == ListedKind::File) {
+            let Ok(path) = WorkspacePath::new(&entry.path) else { continue };
+            let contents = self.read_all(&path, entry.size).await?;
+            files.push(PlannedFile { path, contents });
+        }
+        Ok(files)
+    }
+
+    async fn read_all(&self, path: &WorkspacePath, size: u64) -> Result<Vec<u8>, WasmError> {
+        let mut contents = Vec::new();
+        while (contents.len() as u64) < size {
+            let (path, offset) = (path.as_str().to_owned(), contents.len() as u64);
+            let errand = Errand::Read { path, offset, limit: size - offset };
+            let Answer::Part { bytes, .. } = self.ask_plainly(errand).await? else { return Err(odd()) };
+            if bytes.is_empty() {
+                break;
+            }
+            contents.extend(bytes);
+        }
+        Ok(contents)
+    }
+}
+
+impl Drop for WasmSession {
+    fn drop(&mut self) {
+        self.worker.close(self.id);
+    }
+}
+
+impl Session for WasmSession {
+    fn run<'a>(&'a mut self, plan: Plan, live: &'a mut dyn LiveOutput) -> BoxFuture<'a, Result<Outcome, SessionError>> {
+        Box::pin(async move { self.run_cell(plan, live).await.map_err(|error| EngineError::new(error).into()) })
+    }
+
+    fn settle(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            // Answered when the cell is over.
+            let live = match self.ask_plainly(Errand::Runtimes).await {
+                Ok(Answer::Runtimes(runtimes)) => self.shared.languages_of(&runtimes),
+                // It is not alive.
+                Ok(_) | Err(_) => Vec::new(),
+            };
+            self.languages.retain(|language| live.contains(language));
+        })
+    }
+
+    fn is_alive(&self) -> bool {
+        self.worker.is_alive()
+    }
+
+    fn languages(&self) -> Vec<&'static str> {
+        self.languages.clone()
+    }
+
+    fn write<'a>(
+        &'a mut self,
+        path: &'a WorkspacePath,
+        contents: &'a [u8],
+        mode: WriteMode,
+    ) -> BoxFuture<'a, Result<u64, FileError>> {
+        let mode = match mode {
+            WriteMode::Replace => Writing::Replace,
+            WriteMode::Append => Writing::Append,
+        };
+        let errand = Errand::Write { path: path.as_str().to_owned(), contents: contents.to_vec(), mode };
+        Box::pin(async move {
+            match self.ask_for_file(errand).await? {
+                Answer::Size(size) => Ok(size),
+                Answer::Done | Answer::Runtimes(_) | Answer::Part { .. } | Answer::Entries(_) => {
+                    Err(EngineError::new(odd()).into())
+                }
+            }
+        })
+    }
+
+    fn read<'a>(&'a mut self, path: &'a WorkspacePath, part: FilePart) -> BoxFuture<'a, Result<FileRead, FileError>> {
+        Box::pin(async move {
+            let mut bytes = Vec::new();
+            // In several parts, if it is large.
+            loop {
+                let had = bytes.len() as u64;
+                let (offset, limit) = (part.offset.saturating_add(had), part.limit.saturating_sub(had));
+                let errand = Errand::Read { path: path.as_str().to_owned(), offset, limit };
+                let Answer::Part { bytes: mut more, size } = self.ask_for_file(errand).await? else {
+                    return Err(EngineError::new(odd()).into());
+                };
+                more.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+                let is_all = more.is_empty() || more.len() as u64 == limit || offset + more.len() as u64 >= size;
+                bytes.append(&mut more);
+                if is_all {
+                    return Ok(FileRead { bytes, size });
+                }
+            }
+        })
+    }
+
+    fn list<'a>(&'a mut self, folder: Option<&'a WorkspacePath>) -> BoxFuture<'a, Result<Vec<FolderEntry>, FileError>> {
+        let folder = folder.map(|folder| folder.as_str().to_owned());
+        Box::pin(async move {
+            let Answer::Entries(entries) = self.ask_for_file(Errand::List { folder }).await? else {
+                return Err(EngineError::new(odd()).into());
+            };
+            Ok(entries.iter().take(FolderEntry::MAX_COUNT).map(listed).collect())
+        })
+    }
+
+    fn fork(&mut self) -> BoxFuture<'_, Result<Box<dyn Session>, SessionError>> {
+        Box::pin(async move {
+            let fork = self.copy().await.map_err(EngineError::new)?;
+            Ok(Box::new(fork) as Box<dyn Session>)
+        })
+    }
+
+    fn save(&mut self, file: OwnedFd) -> BoxFuture<'_, Result<(), SessionError>> {
+        Box::pin(async move { self.write_to(file).await.map_err(|error| EngineError::new(error).into()) })
+    }
+}
+
+fn listed(entry: &ListedEntry) -> FolderEntry {
+    FolderEntry {
+        path: entry.path.chars().flat_map(escaped).collect(),
+        kind: match entry.kind {
+            ListedKind::File => EntryKind::File,
+            ListedKind::Folder => EntryKind::Folder,
+            ListedKind::Other => EntryKind::Other,
+        },
+        size: entry.size,
+    }
+}
+
+/// What a terminal or a line would take for something else.
+fn escaped(character: char) -> impl Iterator<Item = char> {
+    let is_plain = !character.is_control();
+    let plain = is_plain.then_some(character);
+    let escape = (!is_plain).then(|| character.escape_debug());
+    plain.into_iter().chain(escape.into_iter().flatten())
+}
+
+fn runtime_of(language: &str) -> Option<&'static str> {
+    SERVICES.iter().find(|service| service.language == language).map(|service: &Service| service.runtime)
+}
+
+fn file_error(fault: Fault) -> FileError {
+    match fault {
+        Fault::NotFound => FileError::NotFound,
+        Fault::IsFolder => FileError::IsFolder,
+        Fault::NotFolder => FileError::NotFolder,
+        Fault::Special => FileError::Special,
+        Fault::Full => FileError::Full,
+        Fault::Refused(reason) | Fault::Failed(reason) => {
+            FileError::Failed(EngineError::new(WasmError::Session(reason)))
+        }
+    }
+}
+
+fn plain(answered: Result<Answer, Fault>) -> Result<Answer, WasmError> {
+    answered.map_err(|fault| {
+        WasmError::Session(match fault {
+            Fault::Refused(reason) | Fault::Failed(reason) => reason,
+            Fault::Full => "its workspace is full".to_owned(),
+            Fault::NotFound | Fault::IsFolder | Fault::NotFolder | Fault::Special => "a file cannot be had".to_owned(),
+        })
+    })
+}
+
+fn odd() -> WasmError {
+    WasmError::Session("it answered what it was not asked".to_owned())
+}

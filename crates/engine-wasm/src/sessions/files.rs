@@ -1,0 +1,117 @@
+//! A session's files, for those who are not in it.
+
+use std::collections::HashMap;
+
+use belljar_wasi::{Errno, FileKind, FileVersion};
+use sandbox::FolderEntry;
+
+use super::{Live, now};
+use crate::protocol::{Answer, Fault, ListedEntry, ListedKind, MadeFile, Writing};
+
+/// What is in a workspace and has been told: a cell's own files are what has come or changed since.
+#[derive(Default, Clone)]
+pub(super) struct Known {
+    changes: u64,
+    files: HashMap<String, FileVersion>,
+}
+
+/// The most bytes of one answer. Whoever wants more asks again.
+const MOST_READ: u64 = 16 << 20;
+
+impl Known {
+    /// This file need not be told as it is now.
+    pub(super) fn know(&mut self, path: &str, version: FileVersion) {
+        self.files.insert(path.to_owned(), version);
+    }
+}
+
+impl Live {
+    pub(super) fn write(&mut self, path: &str, contents: Vec<u8>, mode: Writing) -> Result<Answer, Fault> {
+        let length = contents.len() as u64;
+        let size = match mode {
+            Writing::Replace => self.disk.put(path, contents, now()).map(|_| length),
+            Writing::Append => self.disk.append(path, &contents, now()),
+        };
+        size.map(Answer::Size).map_err(fault)
+    }
+
+    pub(super) fn read(&self, path: &str, offset: u64, limit: u64) -> Result<Answer, Fault> {
+        let read = || {
+            let size = self.disk.size(path)?;
+            let length = size.saturating_sub(offset).min(limit).min(MOST_READ);
+            let mut bytes = vec![0; usize::try_from(length).map_err(|_| Errno::Overflow)?];
+            let count = self.disk.read(path, offset, &mut bytes)?;
+            bytes.truncate(count);
+            Ok(Answer::Part { bytes, size })
+        };
+        read().map_err(fault)
+    }
+
+    pub(super) fn list(&self, folder: Option<&str>) -> Result<Answer, Fault> {
+        let mut entries = self.disk.list(folder).map_err(fault)?;
+        // One more, which says that there are more.
+        entries.truncate(FolderEntry::MAX_COUNT + 1);
+        let entries = entries.into_iter().map(|entry| ListedEntry {
+            kind: match entry.kind {
+                FileKind::File => ListedKind::File,
+                FileKind::Directory => ListedKind::Folder,
+                FileKind::Symlink | FileKind::Device => ListedKind::Other,
+            },
+            path: entry.path,
+            size: entry.size,
+        });
+        Ok(Answer::Entries(entries.collect()))
+    }
+
+    /// Takes what is there now as told.
+    pub(super) fn take_note(&mut self) {
+        self.changed();
+    }
+
+    /// What has come or changed since it was last asked, and links that have come.
+    pub(super) fn changed(&mut self) -> (Vec<MadeFile>, Vec<String>) {
+        let (mut files, mut links) = (Vec::new(), Vec::new());
+        if self.disk.changes() == self.known.changes {
+            return (files, links);
+        }
+        let mut known = HashMap::new();
+        for entry in self.disk.list(None).unwrap_or_default() {
+            if entry.kind == FileKind::Directory {
+                continue;
+            }
+            let is_new = self.known.files.get(&entry.path) != Some(&entry.version);
+            known.insert(entry.path.clone(), entry.version);
+            if is_new && entry.kind == FileKind::File {
+                files.push(MadeFile { path: entry.path, size: entry.size, contents: None });
+            } else if is_new {
+                links.push(entry.path);
+            }
+        }
+        self.known = Known { changes: self.disk.changes(), files: known };
+        (files, links)
+    }
+
+    /// Adds what is in files, as far as it is wanted and there is not too much of it.
+    pub(super) fn fill(&self, files: &mut [MadeFile], mut budget: u64) {
+        for file in files {
+            let Some(rest) = budget.checked_sub(file.size) else { continue };
+            let mut contents = vec![0; usize::try_from(file.size).unwrap_or(0)];
+            if self.disk.read(&file.path, 0, &mut contents) == Ok(contents.len()) {
+                budget = rest;
+                file.contents = Some(contents);
+            }
+        }
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "of the others none is the caller's")]
+fn fault(errno: Errno) -> Fault {
+    match errno {
+        Errno::Noent => Fault::NotFound,
+        Errno::Isdir => Fault::IsFolder,
+        Errno::Notdir => Fault::NotFolder,
+        Errno::Loop => Fault::Special,
+        Errno::Nospc => Fault::Full,
+        errno => Fault::Failed(errno.to_string()),
+    }
+}

@@ -1,0 +1,348 @@
+//! The first process of a session: starts commands as they are asked for, stops all of them in between, and ends them for a limit without
+//! ending itself, so that the workspace stays.
+
+use std::collections::VecDeque;
+use std::ffi::CString;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, openat2};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::contents;
+use crate::failure::{At as _, Failure, Step};
+use crate::guest::{self, Lockdown, Streams};
+use crate::landlock::Rule;
+use crate::spec::{Batch, Command, File, Limits, Place, Places, Spec};
+use crate::supervisor::{WATCH_INTERVAL, drain, reap_any};
+use crate::sys::{self, Cloned};
+use crate::watchdog::Watchdog;
+use crate::wire::{self, Ask, Limit, Report, SeenUsage, Writing};
+
+/// A session in its first process.
+pub(crate) struct SessionSupervisor<'a> {
+    pub(crate) spec: &'a Spec,
+    pub(crate) filter: &'a seccompiler::BpfProgram,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) memory: guest::MemoryHolder,
+    pub(crate) report: OwnedFd,
+    pub(crate) leash: OwnedFd,
+    pub(crate) watchdog: Watchdog,
+}
+
+/// What goes on in a session.
+struct Going<'a> {
+    session: SessionSupervisor<'a>,
+    places: Places,
+    batches: Vec<Started>,
+    /// What may be used up to when; `None` while everything is stopped.
+    bounds: Option<Bounds>,
+    used: SeenUsage,
+}
+
+struct Bounds {
+    limits: Limits,
+    deadline: Instant,
+    next_look: Instant,
+}
+
+/// A batch whose last command has not ended.
+struct Started {
+    number: u32,
+    /// The command that runs.
+    pid: i32,
+    command: u32,
+    rest: VecDeque<Command>,
+    environment: Vec<CString>,
+    streams: Streams,
+}
+
+enum Then {
+    GoOn,
+    End,
+}
+
+impl SessionSupervisor<'_> {
+    /// Serves until the server or the launcher is gone. Guests end with this process, which is their init.
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let signals = sys::child_signals().at(Step::Supervise)?;
+        let places = self.spec.walls.places();
+        let mut going = Going { session: self, places, batches: Vec::new(), bounds: None, used: SeenUsage::default() };
+        while let Then::GoOn = going.step(&signals).at(Step::Supervise)? {}
+        Ok(())
+    }
+}
+
+impl Going<'_> {
+    fn step(&mut self, signals: &OwnedFd) -> io::Result<Then> {
+        while let Some((pid, status, _)) = reap_any()? {
+            self.ended(pid, status);
+        }
+        let pause = self.watch();
+        let timeout = pause.map(|pause| Timespec { tv_sec: 0, tv_nsec: i64::from(pause.subsec_nanos()) });
+        let mut events = [
+            PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.session.leash.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.session.report.as_fd(), PollFlags::IN | PollFlags::RDHUP),
+        ];
+        match poll(&mut events, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [child, leash, report] = events.map(|event| event.revents());
+        if !leash.is_empty() {
+            return Ok(Then::End);
+        }
+        if child.contains(PollFlags::IN) {
+            drain(signals);
+        }
+        if report.is_empty() {
+            return Ok(Then::GoOn);
+        }
+        match wire::receive::<Ask>(&self.session.report) {
+            Ok(Some((ask, descriptors))) => Ok(self.answer(ask, descriptors)),
+            Ok(None) | Err(_) => Ok(Then::End),
+        }
+    }
+
+    fn answer(&mut self, ask: Ask, descriptors: Vec<OwnedFd>) -> Then {
+        match ask {
+            Ask::Begin { wall_millis, cpu_millis } => {
+                let limits = Limits {
+                    wall_millis,
+                    cpu_millis: self.used.cpu_micros / 1000 + cpu_millis,
+                    ..self.session.spec.limits
+                };
+                let now = Instant::now();
+                let deadline = now + Duration::from_millis(wall_millis);
+                self.bounds = Some(Bounds { limits, deadline, next_look: now + WATCH_INTERVAL });
+                sys::signal_everybody_else(libc::SIGCONT);
+            }
+            Ask::Rest => {
+                sys::signal_everybody_else(libc::SIGSTOP);
+                self.bounds = None;
+                self.used = self.session.watchdog.usage();
+                self.say(&Report::Resting(self.used));
+            }
+            Ask::Start { batch } => {
+                if let Err(failure) = self.start(batch, descriptors) {
+                    self.say(&Report::Failed(failure));
+                }
+            }
+            Ask::Interrupt { batch } => {
+                let started = self.batches.iter().find(|started| started.number == batch);
+                if let Some(group) = started.and_then(|started| Pid::from_raw(started.pid)) {
+                    kill_process_group(group, Signal::INT).ok();
+                }
+            }
+            Ask::Clear => self.clear(),
+            Ask::Write(mode) => {
+                let written = write(&self.places, descriptors, mode);
+                self.say(&Report::Written(written.map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))));
+            }
+            Ask::Stop => return Then::End,
+            // There is nothing to remove: the workspace goes with its file system.
+            Ask::Release => {}
+        }
+        Then::GoOn
+    }
+
+    /// A server that does not hear this is gone.
+    fn say(&self, report: &Report) {
+        wire::send(&self.session.report, report, &[]).ok();
+    }
+
+    /// Looks at the limits, if it is time to; how long nothing has to be looked at.
+    fn watch(&mut self) -> Option<Duration> {
+        let bounds = self.bounds.as_mut()?;
+        let now = Instant::now();
+        let mut passed = None;
+        if now >= bounds.next_look {
+            passed = self.session.watchdog.look(&bounds.limits);
+            bounds.next_look = now + WATCH_INTERVAL;
+        }
+        if now >= bounds.deadline {
+            passed = passed.or(Some(Limit::Wall));
+        }
+        let until = bounds.next_look.min(bounds.deadline);
+        if let Some(limit) = passed {
+            self.clear();
+            self.say(&Report::Cleared(limit));
+        }
+        Some(until.saturating_duration_since(now))
+    }
+
+    /// Ends all processes but this one, and waits until they are gone.
+    fn clear(&mut self) {
+        self.used = self.session.watchdog.usage();
+        sys::signal_everybody_else(libc::SIGKILL);
+        sys::reap_all();
+        self.batches.clear();
+        self.bounds = None;
+    }
+
+    fn start(&mut self, number: u32, descriptors: Vec<OwnedFd>) -> Result<(), Failure> {
+        let missing = || Failure::new(Step::Receive, "descriptors", libc::EINVAL);
+        let (packed, streams) = Streams::take(descriptors).ok_or_else(missing)?;
+        let (batch, contents) = contents::unpack::<Batch>(packed)?;
+        let mut contents = contents.reader().at(Step::WriteFiles)?;
+        for file in &batch.files {
+            let mut contents = (&mut contents).take(file.length);
+            put(&self.places, file, &mut contents, Writing::Replace).at_path(Step::WriteFiles, &file.path)?;
+        }
+        let invalid = |_| Failure::new(Step::Exec, "environment", libc::EINVAL);
+        let environment = batch.environment.into_iter().map(CString::new);
+        let mut started = Started {
+            number,
+            pid: 0,
+            command: 0,
+            rest: batch.commands.into(),
+            environment: environment.collect::<Result<_, _>>().map_err(invalid)?,
+            streams,
+        };
+        self.start_next(&mut started)?;
+        self.batches.push(started);
+        Ok(())
+    }
+
+    fn start_next(&self, started: &mut Started) -> Result<(), Failure> {
+        let none = || Failure::new(Step::Exec, "no command", libc::EINVAL);
+        let command = started.rest.pop_front().ok_or_else(none)?;
+        let session = &self.session;
+        let lockdown = Lockdown {
+            spec: session.spec,
+            filter: session.filter,
+            rules: session.rules.clone(),
+            working_directory: Path::new(crate::spec::WORKSPACE),
+            environment: started.environment.clone(),
+            memory: session.memory,
+            processes: u64::from(session.spec.limits.processes) + 1,
+            identity: None,
+        };
+        match sys::clone(0, None).at(Step::Fork)? {
+            Cloned::Parent { pid, .. } => {
+                started.pid = pid;
+                Ok(())
+            }
+            Cloned::Child => {
+                let failure = guest::enter(&lockdown, &command, &started.streams, &session.report);
+                // Nobody to tell when even this fails; the exit code still says that the program did not run.
+                wire::send(&session.report, &Report::Failed(failure), &[]).ok();
+                sys::exit_now(126)
+            }
+        }
+    }
+
+    /// A process is gone: the next command of its batch, or the end of that.
+    fn ended(&mut self, pid: i32, status: i32) {
+        let Some(index) = self.batches.iter().position(|started| started.pid == pid) else { return };
+        let mut started = self.batches.swap_remove(index);
+        if status == 0 && !started.rest.is_empty() {
+            started.command += 1;
+            match self.start_next(&mut started) {
+                Ok(()) => return self.batches.push(started),
+                Err(failure) => self.say(&Report::Failed(failure)),
+            }
+        }
+        self.say(&Report::BatchEnded { batch: started.number, command: started.command, status });
+    }
+}
+
+fn write(places: &Places, descriptors: Vec<OwnedFd>, mode: Writing) -> io::Result<u64> {
+    let [packed] = <[OwnedFd; 1]>::try_from(descriptors).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let (file, contents) = contents::unpack::<File>(packed).map_err(|_| io::ErrorKind::InvalidData)?;
+    let mut contents = contents.reader()?.take(file.length);
+    put(places, &file, &mut contents, mode)
+}
+
+/// Writes a file of a workspace that guests have been in: no link on the way is followed, and what was there stays if there is no room.
+fn put(places: &Places, file: &File, contents: &mut impl io::Read, mode: Writing) -> io::Result<u64> {
+    let root = match file.place {
+        Place::Workspace => &places.workspace,
+        Place::Build => &places.build,
+    };
+    let root = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let (folder, name) = match file.path.rsplit_once('/') {
+        Some((folder, name)) => (make_folders(&root, folder)?, name),
+        None => (root, file.path.as_str()),
+    };
+    let before = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Some(stat),
+            FileType::Directory => return Err(rustix::io::Errno::ISDIR.into()),
+            FileType::Symlink
+            | FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Unknown => return Err(rustix::io::Errno::LOOP.into()),
+        },
+        Err(rustix::io::Errno::NOENT) => None,
+        Err(error) => return Err(error.into()),
+    };
+    match (mode, before) {
+        (Writing::Append, Some(before)) => append(&folder, name, contents, u64::try_from(before.st_size).unwrap_or(0)),
+        (_, before) => {
+            let mode = before.map_or(Mode::from_raw_mode(0o644), |before| Mode::from_raw_mode(before.st_mode));
+            replace(&folder, name, contents, mode)
+        }
+    }
+}
+
+fn append(folder: &OwnedFd, name: &str, contents: &mut impl io::Read, size: u64) -> io::Result<u64> {
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK;
+    let file = openat2(folder, name, flags | OFlags::CLOEXEC, Mode::empty(), BENEATH)?;
+    let mut file = std::fs::File::from(file);
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(rustix::io::Errno::LOOP.into());
+    }
+    match io::copy(contents, &mut file) {
+        Ok(count) => Ok(size + count),
+        Err(error) => {
+            file.set_len(size).ok();
+            Err(error)
+        }
+    }
+}
+
+/// Under another name first: whoever reads it meanwhile sees the one or the other.
+fn replace(folder: &OwnedFd, name: &str, contents: &mut impl io::Read, mode: Mode) -> io::Result<u64> {
+    const UNDER_WAY: &str = ".belljar-upload";
+    rustix::fs::unlinkat(folder, UNDER_WAY, AtFlags::empty()).ok();
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = std::fs::File::from(rustix::fs::openat(folder, UNDER_WAY, flags, mode)?);
+    let written = io::copy(contents, &mut file).and_then(|count| {
+        file.flush()?;
+        rustix::fs::renameat(folder, UNDER_WAY, folder, name)?;
+        Ok(count)
+    });
+    if written.is_err() {
+        rustix::fs::unlinkat(folder, UNDER_WAY, AtFlags::empty()).ok();
+    }
+    written
+}
+
+/// Everything that could lead out of the workspace is refused by the kernel as it walks.
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_SYMLINKS)
+    .union(ResolveFlags::NO_MAGICLINKS)
+    .union(ResolveFlags::NO_XDEV);
+
+fn make_folders(root: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
+    let mut at = root.try_clone()?;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    for name in path.split('/') {
+        at = match openat2(&at, name, flags, Mode::empty(), BENEATH) {
+            Err(rustix::io::Errno::NOENT) => {
+                rustix::fs::mkdirat(&at, name, Mode::from_raw_mode(0o755))?;
+                openat2(&at, name, flags, Mode::empty(), BENEATH)?
+            }
+            opened => opened?,
+        };
+    }
+    Ok(at)
+}

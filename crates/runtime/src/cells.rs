@@ -1,0 +1,379 @@
+//! Runs and files of sessions.
+
+use std::os::fd::OwnedFd;
+
+use sandbox::{
+    Engine, EngineChoice, EngineError, EngineId, FileError, FilePart, FileRead, FolderEntry, Language, LayerKind,
+    LiveOutput, Outcome, PackageVersion, Plan, Principal, Provided, Refusal, SessionError, SessionName, SessionState,
+    Wanted, WorkspacePath, WriteMode,
+};
+
+use crate::draft::Draft;
+use crate::errand::{Errand, Ready, final_word};
+use crate::sessions::{Furnished, Live, Seat, SessionInfo, Stage};
+use crate::{RunError, Runtime};
+
+impl Runtime {
+    /// Runs a cell of a session.
+    pub(crate) async fn run_cell(
+        &self,
+        plan: Plan,
+        name: &SessionName,
+        live: &mut dyn LiveOutput,
+    ) -> Result<Outcome, RunError> {
+        let mut seat = self.sessions.enter(plan.principal(), name).await?;
+        let closed = seat.closed();
+        tokio::select! {
+            biased;
+            () = closed => Err(closed_meanwhile(name).into()),
+            outcome = self.run_at(&mut seat, plan, live) => outcome,
+        }
+    }
+
+    async fn run_at(&self, seat: &mut Seat, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, RunError> {
+        let was_lost = drop_dead(seat)?;
+        let engines = self.engines_for_cell(seat, &plan)?;
+        let errand = self.errand(plan)?;
+        let mut last = None;
+        for engine in engines {
+            let ready = self.furnish_cell(seat, &errand, engine.id(), live).await?;
+            let _turn = self.turns.take(ready.plan.principal()).await;
+            if let Err(error) = self.open(seat, &**engine, &ready.plan).await {
+                last = Some(error);
+                continue;
+            }
+            let packages = ready.packages;
+            let ran = run_busy(seat, ready.plan, live).await;
+            if ran.is_err() && !live_of(seat).is_ok_and(|live| live.session.is_alive()) {
+                seat.give_up();
+            }
+            let mut outcome = ran?;
+            outcome.packages = packages;
+            if was_lost && matches!(outcome.state, Some(SessionState::Kept)) {
+                outcome.state = Some(SessionState::Lost(
+                    "the process that held the session had ended; its variables and files are gone".to_owned(),
+                ));
+            }
+            return Ok(explain(outcome));
+        }
+        Err(last.unwrap_or_else(|| closed_meanwhile(seat.name()).into()))
+    }
+
+    /// Makes packages ready for a cell. What earlier cells wanted, this one has too: all of it in versions that go together.
+    async fn furnish_cell(
+        &self,
+        seat: &mut Seat,
+        errand: &Errand,
+        engine: EngineId,
+        live: &mut dyn LiveOutput,
+    ) -> Result<Ready, RunError> {
+        let Some(kind) = LayerKind::of(errand.plan.language()) else {
+            return self.furnish_only(errand, engine, live).await;
+        };
+        let before = seat.held()?.furnished.get(&kind).cloned();
+        let together = match (before.as_ref().map(|before| &before.wanted), &errand.wanted) {
+            (Some(before), Some(now)) => Some(union(before, now)),
+            (Some(before), None) => Some(before.clone()),
+            (None, now) => now.clone(),
+        };
+        if let Some(Furnished { wanted, layer }) = before
+            && Some(&wanted) == together.as_ref()
+        {
+            return Ok(Ready { plan: errand.plan.clone().with_layer(layer), packages: None });
+        }
+        let Some(together) = together else { return self.furnish_only(errand, engine, live).await };
+        let all = Errand { plan: errand.plan.clone(), wanted: Some(together.clone()) };
+        let ready = match self.furnish_only(&all, engine, live).await {
+            // They do not go together: then what this cell wants has to do.
+            Err(RunError::Refused(_)) if errand.wanted.as_ref() != Some(&together) => {
+                return self.furnish_only(errand, engine, live).await;
+            }
+            furnished => furnished?,
+        };
+        let layer = ready.plan.layer().cloned();
+        seat.held()?.furnished.insert(kind, Furnished { wanted: together, layer });
+        Ok(ready)
+    }
+
+    /// Makes packages ready in a session, which is opened if there is none.
+    pub async fn install_in(
+        &self,
+        (owner, name): (&Principal, &SessionName),
+        language: &'static Language,
+        packages: &[String],
+        live: &mut dyn LiveOutput,
+    ) -> Result<(EngineId, Provided), RunError> {
+        let (kind, installer) = self.installer(language)?;
+        let wanted = installer.check(kind, owner, packages)?;
+        let mut seat = self.sessions.enter(owner, name).await?;
+        drop_dead(&mut seat)?;
+        let held = seat.held()?;
+        let engine = match &held.stage {
+            Stage::Live(live) => live.engine,
+            Stage::Draft(_) => {
+                let serving = self.engines.iter().rev().find(|engine| engine.serves(language).is_ok());
+                match serving {
+                    Some(engine) => engine.id(),
+                    None => self.first_that_serves(language, EngineChoice::Auto)?.id(),
+                }
+            }
+        };
+        let wanted = match held.furnished.get(&kind) {
+            Some(before) => union(&before.wanted, &wanted),
+            None => wanted,
+        };
+        let provided = installer.provide(&wanted, engine, live).await.map_err(final_word)?;
+        held.furnished.insert(kind, Furnished { wanted, layer: provided.layer.clone() });
+        Ok((engine, provided))
+    }
+
+    /// Packages that a session has been given, by name.
+    pub async fn packages_in(
+        &self,
+        (owner, name): (&Principal, &SessionName),
+        language: &'static Language,
+    ) -> Result<Vec<PackageVersion>, RunError> {
+        let (kind, _) = self.installer(language)?;
+        let mut seat = self.sessions.find(owner, name).await?;
+        let layer = seat.held()?.furnished.get(&kind).and_then(|furnished| furnished.layer.as_ref());
+        Ok(layer.map(|layer| layer.packages.clone()).unwrap_or_default())
+    }
+
+    /// The session's engine, or those that a new session can have.
+    fn engines_for_cell(&self, seat: &mut Seat, plan: &Plan) -> Result<Vec<&std::sync::Arc<dyn Engine>>, Refusal> {
+        let name = seat.name().clone();
+        let Stage::Live(live) = &seat.held()?.stage else {
+            return match plan.engine() {
+                EngineChoice::Only(_) => Ok(vec![self.first_that_serves(plan.language(), plan.engine())?]),
+                // A session cannot move, so it starts where everything can be done.
+                EngineChoice::Auto => {
+                    let all: Vec<_> =
+                        self.engines.iter().rev().filter(|engine| engine.serves(plan.language()).is_ok()).collect();
+                    if all.is_empty() {
+                        self.first_that_serves(plan.language(), EngineChoice::Auto)?;
+                    }
+                    Ok(all)
+                }
+            };
+        };
+        if let EngineChoice::Only(asked) = plan.engine()
+            && asked != live.engine
+        {
+            let message =
+                format!("the session `{name}` runs on engine `{}`, and cannot move to `{asked}`", live.engine);
+            return Err(Refusal::new("engine", message, "leave `engine` out, or use another session"));
+        }
+        if plan.limits().memory > live.memory {
+            let message = format!("the session `{name}` was opened with {} of memory", live.memory);
+            return Err(Refusal::new("memory", message, "ask for more with the first call of a new session"));
+        }
+        let engine = self.first_that_serves(plan.language(), EngineChoice::Only(live.engine)).map_err(|refusal| {
+            let message = format!("the session `{name}` runs on engine `{}`, and {refusal}", live.engine);
+            Refusal::new("language", message, "use another session for this language")
+        })?;
+        Ok(vec![engine])
+    }
+
+    /// Makes a live session of files that wait for one.
+    async fn open(&self, seat: &mut Seat, engine: &dyn Engine, plan: &Plan) -> Result<(), RunError> {
+        let held = seat.held()?;
+        let Stage::Draft(draft) = &held.stage else { return Ok(()) };
+        let mut session = engine.open_session(plan).await.map_err(session_error)?;
+        for (path, contents) in draft.files() {
+            let written = session.write(path, contents, WriteMode::Replace).await;
+            written.map_err(|error| file_refusal("session", path, error))?;
+        }
+        held.stage = Stage::Live(Live { engine: engine.id(), memory: plan.limits().memory, session });
+        Ok(())
+    }
+
+    /// Writes a file into a session, which is opened if there is none; its size then.
+    pub async fn write_file(
+        &self,
+        (owner, name): (&Principal, &SessionName),
+        path: &WorkspacePath,
+        contents: &[u8],
+        mode: WriteMode,
+    ) -> Result<u64, RunError> {
+        let mut seat = self.sessions.enter(owner, name).await?;
+        drop_dead(&mut seat)?;
+        let limits = &self.policy.defaults;
+        seat.is_busy();
+        let written = match &mut seat.held()?.stage {
+            Stage::Draft(draft) => draft.write(path, contents, mode, (limits.disk, limits.files)),
+            Stage::Live(live) => live.session.write(path, contents, mode).await,
+        };
+        seat.is_done();
+        written.map_err(|error| file_refusal("path", path, error))
+    }
+
+    /// Reads a part of a session's file.
+    pub async fn read_file(
+        &self,
+        (owner, name): (&Principal, &SessionName),
+        path: &WorkspacePath,
+        part: FilePart,
+    ) -> Result<FileRead, RunError> {
+        let mut seat = self.sessions.find(owner, name).await?;
+        let read = match &mut seat.held()?.stage {
+            Stage::Draft(draft) => draft.read(path, part),
+            Stage::Live(live) => live.session.read(path, part).await,
+        };
+        read.map_err(|error| file_refusal("path", path, error))
+    }
+
+    /// What a session's workspace holds.
+    pub async fn list_files(
+        &self,
+        (owner, name): (&Principal, &SessionName),
+        folder: Option<&WorkspacePath>,
+    ) -> Result<Vec<FolderEntry>, RunError> {
+        let mut seat = self.sessions.find(owner, name).await?;
+        let listed = match &mut seat.held()?.stage {
+            Stage::Draft(draft) => draft.list(folder),
+            Stage::Live(live) => live.session.list(folder).await,
+        };
+        listed.map_err(|error| match folder {
+            Some(folder) => file_refusal("path", folder, error),
+            None => RunError::Failed(EngineError::new(error)),
+        })
+    }
+
+    /// A caller's sessions.
+    pub fn sessions(&self, owner: &Principal) -> Vec<SessionInfo> {
+        self.sessions.list(owner)
+    }
+
+    /// How many sessions there are, of all callers.
+    pub fn session_count(&self) -> usize {
+        self.sessions.count()
+    }
+
+    /// Ends a session, also one that is busy.
+    pub fn close_session(&self, owner: &Principal, name: &SessionName) -> Result<(), Refusal> {
+        self.sessions.close(owner, name)
+    }
+
+    /// A session of its own that is what another one is.
+    pub async fn fork_session(&self, owner: &Principal, name: &SessionName, new: &SessionName) -> Result<(), RunError> {
+        let mut seat = self.sessions.find(owner, name).await?;
+        let held = seat.held()?;
+        let Stage::Live(live) = &mut held.stage else {
+            return Err(nothing_to_copy(name).into());
+        };
+        let copy = Live {
+            engine: live.engine,
+            memory: live.memory,
+            session: live.session.fork().await.map_err(session_error)?,
+        };
+        let furnished = held.furnished.clone();
+        let mut place = self.sessions.make(owner, new).await?;
+        let held = place.held()?;
+        held.stage = Stage::Live(copy);
+        held.furnished = furnished;
+        Ok(())
+    }
+
+    /// Writes a session into a file.
+    pub async fn save_session(&self, owner: &Principal, name: &SessionName, into: OwnedFd) -> Result<(), RunError> {
+        let mut seat = self.sessions.find(owner, name).await?;
+        let Stage::Live(live) = &mut seat.held()?.stage else {
+            return Err(nothing_to_copy(name).into());
+        };
+        live.session.save(into).await.map_err(session_error)
+    }
+
+    /// Makes a session of what was saved.
+    pub async fn restore_session(&self, owner: &Principal, name: &SessionName, from: OwnedFd) -> Result<(), RunError> {
+        let none = || {
+            Refusal::new("session", "this server has no WebAssembly, in which sessions are saved", "run the code again")
+        };
+        let engine = self.engine(EngineId::Wasm).ok_or_else(none)?;
+        let session = engine.restore_session(from, owner).await.map_err(session_error)?;
+        let mut place = self.sessions.make(owner, name).await?;
+        place.held()?.stage = Stage::Live(Live { engine: engine.id(), memory: self.policy.defaults.memory, session });
+        Ok(())
+    }
+}
+
+/// A session whose process is gone is begun anew.
+fn drop_dead(seat: &mut Seat) -> Result<bool, Refusal> {
+    let held = seat.held()?;
+    let is_dead = matches!(&held.stage, Stage::Live(live) if !live.session.is_alive());
+    if is_dead {
+        held.stage = Stage::Draft(Draft::default());
+        held.furnished.clear();
+    }
+    Ok(is_dead)
+}
+
+/// What another engine could do, in a session that cannot move there.
+fn explain(mut outcome: Outcome) -> Outcome {
+    if let (Some(reason), Some(error)) = (&outcome.unsupported, &mut outcome.error) {
+        error.hint.get_or_insert_with(|| format!("{reason}; use another session, with engine `native`"));
+    }
+    outcome
+}
+
+async fn run_busy(seat: &mut Seat, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, RunError> {
+    seat.is_busy();
+    // What went wrong half-way is ended as what nobody waits for is.
+    let outcome = live_of(seat)?.session.run(plan, live).await.map_err(session_error)?;
+    seat.is_done();
+    Ok(outcome)
+}
+
+fn live_of(seat: &mut Seat) -> Result<&mut Live, Refusal> {
+    let name = seat.name().clone();
+    match &mut seat.held()?.stage {
+        Stage::Live(live) => Ok(live),
+        Stage::Draft(_) => Err(closed_meanwhile(&name)),
+    }
+}
+
+fn union(before: &Wanted, now: &Wanted) -> Wanted {
+    let mut together = now.clone();
+    for named in &before.named {
+        if !together.named.contains(named) {
+            together.named.push(named.clone());
+        }
+    }
+    for imported in &before.imported {
+        if !together.imported.contains(imported) {
+            together.imported.push(imported.clone());
+        }
+    }
+    together.named.sort();
+    together.imported.sort();
+    together
+}
+
+fn closed_meanwhile(name: &SessionName) -> Refusal {
+    Refusal::new("session", format!("the session `{name}` was closed"), "use it again to open a new one")
+}
+
+fn nothing_to_copy(name: &SessionName) -> Refusal {
+    let message = format!("nothing has run in the session `{name}`, so there is nothing to copy");
+    Refusal::new("session", message, "run something in it first, with engine `wasm`")
+}
+
+fn session_error(error: SessionError) -> RunError {
+    match error {
+        SessionError::Refused(refusal) => refusal.into(),
+        SessionError::Failed(error) => error.into(),
+    }
+}
+
+/// Why a file cannot be had, as the caller's to change.
+fn file_refusal(argument: &'static str, path: &WorkspacePath, error: FileError) -> RunError {
+    let hint = match error {
+        FileError::NotFound => "`list_files` says what there is",
+        FileError::IsFolder => "name a file in it; `list_files` says what there is",
+        FileError::NotFolder => "name a folder, or a path on which no name is a file's",
+        FileError::Special => "copy it to a regular file in the session first",
+        FileError::Full => "remove files in the session, or write less",
+        FileError::Denied => "change its permissions in the session first",
+        FileError::Failed(error) => return RunError::Failed(error),
+    };
+    Refusal::new(argument, format!("`{path}`: {error}"), hint).into()
+}
