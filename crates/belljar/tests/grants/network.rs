@@ -20,7 +20,7 @@ def tunnel(host, port):
     connection = http.client.HTTPConnection('127.0.0.1', 3128, timeout=10)
     connection.set_tunnel(host, port)
     try:
-        connection.request('GET', '/in/tunnel')
+        connection.request('GET', '/in/tunnel', headers={'Host': 'tunnel'})
         return connection.getresponse().read().decode().strip()
     except OSError as error:
         return str(error)
@@ -45,13 +45,13 @@ print([name for name in ('HTTP_PROXY', 'https_proxy', 'ALL_PROXY', 'no_proxy') i
     outcome.assert_ended(Ending::completed(0));
     let expected = "\
 203.0.113.10:80 | GET /a?b=c HTTP/1.1 | Host: allowed.example
-Proxy-secret: x
-X-kept: y
-Connection: close
+proxy-secret: x
+x-kept: y
+connection: close
 203.0.113.10:80 | GET /?q HTTP/1.1 | Host: allowed.example:80
-Connection: close
-203.0.113.10:443 | GET /in/tunnel HTTP/1.1 | Host: allowed.example
-203.0.113.10:8443 | GET /in/tunnel HTTP/1.1 | Host: sub.allowed.example:8443
+connection: close
+203.0.113.10:443 | GET /in/tunnel HTTP/1.1 | Host: tunnel
+203.0.113.10:8443 | GET /in/tunnel HTTP/1.1 | Host: tunnel
 []
 ";
     assert_eq!((&*outcome.stdout, &*outcome.stderr), (expected, ""));
