@@ -307,7 +307,7 @@ made('openat', lambda path: os.open(os.path.basename(path), os.O_WRONLY | os.O_C
 made('creat', lambda path: libc.creat(path.encode(), 0o6755))
 made('creat-by-number', lambda path: libc.syscall(85, path.encode(), 0o6755))
 made('open-by-number', lambda path: libc.syscall(2, path.encode(), 0o101, 0o6755))
-made('temporary', lambda path: os.link('/proc/self/fd/%d' % os.open('/data', os.O_TMPFILE | os.O_RDWR, 0o6755), path, follow_symlinks=True))
+made('temporary', lambda path: libc.linkat(-100, b'/proc/self/fd/%d' % os.open('/data', os.O_TMPFILE | os.O_RDWR, 0o6755), -100, path.encode(), 0x400))
 made('mknod', lambda path: os.mknod(path, 0o106755))
 how = (ctypes.c_uint64 * 3)(0o101, 0o6755, 0)
 made('openat2', lambda path: libc.syscall(437, -100, path.encode(), how, 24))
