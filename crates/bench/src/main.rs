@@ -3,6 +3,7 @@
 mod mcp;
 mod native;
 mod packages;
+mod parked;
 mod sessions;
 mod statistics;
 mod wasm;
@@ -27,6 +28,8 @@ enum Suite {
     Mcp(mcp::Options),
     /// Packages: what importing one costs, the first time and the second
     Packages(packages::Options),
+    /// Interpreters that wait: what a native run costs with one, in turn and at once
+    Parked(parked::Options),
     /// Sessions: what a cell costs, opening and copying, and what a live one takes
     Sessions(sessions::Options),
 }
@@ -50,6 +53,7 @@ fn main() -> anyhow::Result<ExitCode> {
                 Suite::Wasm(options) => wasm::run(&options).await,
                 Suite::Mcp(options) => mcp::run(&options),
                 Suite::Packages(options) => packages::run(&options),
+                Suite::Parked(options) => parked::run(&options),
                 Suite::Sessions(options) => sessions::run(&options),
             }
         });
