@@ -59,6 +59,18 @@ pub(crate) enum Command {
     Audit(AuditArguments),
     /// Show what is enforced here, what is found, and what to do about the rest
     Doctor(DoctorArguments),
+    /// Print what makes a shell complete belljar's commands and options
+    Completions(CompletionsArguments),
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]
@@ -123,6 +135,9 @@ pub(crate) struct RunArguments {
     /// Leave a layer of isolation out, to show in a test what it is for
     #[arg(long, hide = true, value_name = "LAYER", value_parser = layer)]
     pub(crate) without: Vec<jail::Layer>,
+    /// Give the program to an interpreter that waited for it, as a server does, to test that nobody can tell
+    #[arg(long, hide = true)]
+    pub(crate) parked: bool,
     /// The program's arguments
     #[arg(last = true, value_name = "ARGS")]
     pub(crate) args: Vec<String>,

@@ -36,12 +36,8 @@ enum Suite {
 
 fn main() -> anyhow::Result<ExitCode> {
     // The engines re-execute this binary as their launcher, which must have a single thread.
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == engine_native::LAUNCHER_ARGUMENT) {
-        jail::launcher::run()?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == engine_wasm::WORKER_ARGUMENT) {
-        return Ok(engine_wasm::worker::main());
+    if let Some(end) = belljar::helper() {
+        return end;
     }
     let suite = Arguments::parse().suite;
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

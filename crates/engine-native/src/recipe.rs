@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use jail::{Access, Batch, Command, Egress, File, Place, Places, Purpose, Spec, Stdio, View, Walls};
-use sandbox::{AddressSpace, Layer, LayerKind, Limits, NODE_PACKAGES, PYTHON_PACKAGES, PackageUse, Plan, ProgramNames};
+use sandbox::{
+    AddressSpace, Hook, Layer, LayerKind, Limits, NODE_PACKAGES, PYTHON_PACKAGES, PackageUse, Plan, ProgramNames,
+};
 
 use crate::displays;
 use crate::error::NativeError;
@@ -67,7 +69,10 @@ pub(crate) fn for_plan<'a>(
         if !plan.variables().is_empty() {
             support.push(("variables.json".to_owned(), variables(plan)));
         }
-        environment.push(format!("{}={}", preset.env.0, kitchen.fill(preset.env.1)));
+        match preset.hook {
+            Hook::Variable(name, value) => environment.push(format!("{name}={}", kitchen.fill(value))),
+            Hook::Argument(_) => return Err(NativeError::NoVariables(tool.toolchain.program)),
+        }
     }
     let program = (Place::Workspace, plan.names().source.as_str(), plan.code());
     let given = plan.files().iter().map(|file| (Place::Workspace, file.path.as_str(), file.contents.as_slice()));

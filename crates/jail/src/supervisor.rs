@@ -15,13 +15,15 @@ use crate::cgroup::Counters;
 use crate::failure::{At as _, Failure, Step};
 use crate::guest::{self, Lockdown, Streams};
 use crate::scratch::Scratch;
-use crate::spec::{Command, Limits};
+use crate::spec::{Command, Limits, Purpose};
 use crate::sys::{self, Cloned, Resumed, Stop};
 use crate::watchdog::Watchdog;
 use crate::wire::{self, Ask, Ended, Exit, Limit, Report, SeenUsage};
 
 /// How often the limits are looked at. What a guest can take beyond a limit is what it can take in this time.
 pub(crate) const WATCH_INTERVAL: Duration = Duration::from_millis(20);
+/// How often they are in the end while a program is waited for: an interpreter that has started does nothing.
+const WAIT_INTERVAL: Duration = Duration::from_millis(320);
 /// How long the server has at most to make use of what it was told.
 const ANSWERING: Duration = Duration::from_millis(20);
 
@@ -159,7 +161,9 @@ impl Supervisor<'_> {
 
     /// Waits for `main` to end, reaping whatever else ends meanwhile.
     fn watch(&mut self, main: i32, signals: &OwnedFd, bounds: &mut Bounds) -> io::Result<End> {
-        let mut next_look = Instant::now() + WATCH_INTERVAL;
+        let is_waiting = self.lockdown.spec.purpose == Purpose::Wait;
+        let (mut interval, mut longest) = (WATCH_INTERVAL, if is_waiting { WAIT_INTERVAL } else { WATCH_INTERVAL });
+        let mut next_look = Instant::now() + interval;
         loop {
             let changed = reap_any()?;
             if let Some((pid, status, _)) = changed {
@@ -179,7 +183,8 @@ impl Supervisor<'_> {
                 if let Some(limit) = self.watchdog.look(&bounds.limits) {
                     return Ok(End::Limit(limit));
                 }
-                next_look = now + WATCH_INTERVAL;
+                interval = (interval * 2).min(longest);
+                next_look = now + interval;
             }
             if now >= bounds.deadline {
                 return Ok(End::Limit(Limit::Wall));
@@ -207,6 +212,8 @@ impl Supervisor<'_> {
                 let Some((Ask::Begin { wall_millis, cpu_millis }, _)) = asked else { return Ok(End::Stopped) };
                 let cpu_millis = self.watchdog.usage().cpu_micros / 1000 + cpu_millis;
                 *bounds = Bounds::from_now(Limits { cpu_millis, wall_millis, ..bounds.limits });
+                (interval, longest) = (WATCH_INTERVAL, WATCH_INTERVAL);
+                next_look = Instant::now() + interval;
                 // Where it is refused, the end takes longer.
                 if self.ends_with_us && self.lockdown.spec.commands.len() == 1 {
                     sys::watch_exit(main).ok();
