@@ -76,13 +76,17 @@ impl Default for Builder {
     fn default() -> Self {
         let home = std::env::home_dir();
         let temporary = std::env::temp_dir().join(format!("belljar-{}", rustix::process::getuid().as_raw()));
-        let path = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect());
+        let cache = home.as_ref().map_or_else(|| temporary.join("cache"), |home| home.join(".cache/belljar"));
+        let path: Vec<PathBuf> =
+            std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+        let off_limits = home.iter().chain(&path).chain([&cache, &temporary]).cloned().chain(std::env::current_exe());
         Self {
             settings: Settings {
                 policy: Policy::default(),
                 require: Requirement::default(),
-                cache: home.as_ref().map_or_else(|| temporary.join("cache"), |home| home.join(".cache/belljar")),
-                tools: ToolSearch { path: path.unwrap_or_default(), home, own: Vec::new() },
+                off_limits: off_limits.collect(),
+                cache,
+                tools: ToolSearch { path, home, own: Vec::new() },
                 scratch: temporary,
                 recipes: setup::Scratch::Clear,
                 ahead: Ahead::AfterEach,
