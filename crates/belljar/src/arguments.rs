@@ -79,9 +79,13 @@ impl Command {
         match self {
             Self::Run(arguments) => GrantFlags { mounts: &arguments.mounts, network: &arguments.network },
             Self::Serve(arguments) => GrantFlags { mounts: &arguments.mounts, network: &arguments.network },
-            Self::Connect(_) | Self::Example(_) | Self::Setup(_) | Self::Audit(_) | Self::Doctor(_) => {
-                GrantFlags::default()
-            }
+            Self::Connect(_)
+            | Self::Example(_)
+            | Self::Setup(_)
+            | Self::Audit(_)
+            | Self::Doctor(_)
+            | Self::Completions(_)
+            | Self::Man => GrantFlags::default(),
         }
     }
 }
