@@ -1,6 +1,7 @@
 """Plain data from any value, by the rules that pydantic has for JSON. Runs in the sandbox, where the value is."""
 
-# pyright: basic, for values of unknown types are its business
+# Values of unknown types are its business.
+# pyright: basic
 
 import collections
 import dataclasses
