@@ -6,8 +6,6 @@
 `SyncBelljar` is the same without `await`. `code_sandbox` is mcp-run-python's.
 """
 
-from importlib.metadata import version as _version
-
 from ._binary import find_binary
 from ._client import Belljar, RunOptions, Session
 from ._code_sandbox import CodeSandbox, LogHandler, RunError, RunSuccess, code_sandbox
@@ -41,7 +39,7 @@ from ._results import (
 )
 from ._sync import SyncBelljar, SyncSession
 
-__version__ = _version("belljar")
+__version__ = "0.1.0"
 
 __all__ = [
     "Belljar",
