@@ -58,6 +58,13 @@ impl Pypi {
         Some(pypi)
     }
 
+    /// The same for a package that may have changed since it was last installed there.
+    pub fn install_anew(folder: &Path, package: &str) -> Option<Self> {
+        // Not there the first time.
+        drop(fs::remove_dir_all(folder));
+        Self::install(folder, &[package])
+    }
+
     /// The program `python` that has the packages.
     pub fn python(&self) -> PathBuf {
         self.folder.join("bin/python")
