@@ -1,0 +1,129 @@
+import { decoded, encoded, joined } from "./bytes.js";
+import type { Answer, CallOptions, Connection, LiveOptions } from "./connection.js";
+import { Refusal } from "./errors.js";
+import type { Package, RunResult } from "./result.js";
+import { type Installed, type RunEvent, type RunOptions, Runner } from "./run.js";
+
+/** A file or folder of a workspace. */
+export interface FileInfo {
+  path: string;
+  kind: "file" | "folder" | "other";
+  /** In bytes. */
+  size: number;
+  /** What its name promises. */
+  mime: string;
+}
+
+/** A part of a file, and where the next one starts. */
+interface FilePart {
+  bytes: Uint8Array;
+  next: number | undefined;
+}
+
+/** Bytes of a file in one answer, where they can take twelve times as much. */
+const PART = 512 * 1024;
+
+/**
+ * A workspace that stays, and interpreters that stay in it: variables, imports and files of earlier runs are there.
+ *
+ * The first use opens it. It ends when it is closed, does nothing for half an hour, or belljar ends.
+ */
+export class Session implements AsyncDisposable {
+  readonly name: string;
+  readonly #connection: Connection;
+  readonly #runner: Runner;
+
+  /** @internal */
+  constructor(connection: Connection, name: string) {
+    this.name = name;
+    this.#connection = connection;
+    this.#runner = new Runner(connection, name);
+  }
+
+  /** Runs a program that goes on where the last one stopped. */
+  async run(code: string, options: RunOptions = {}): Promise<RunResult> {
+    return await this.#runner.run(code, options);
+  }
+
+  /** The same, telling what it prints. Leaving the loop ends the run. */
+  stream(code: string, options: RunOptions = {}): AsyncIterable<RunEvent> {
+    return this.#runner.stream(code, options);
+  }
+
+  /** Puts a file into the workspace. Folders are made. */
+  async writeFile(
+    path: string,
+    contents: string | Uint8Array,
+    { append = false, ...options }: CallOptions & { append?: boolean } = {},
+  ): Promise<void> {
+    await this.#call("write_file", { path, append, ...encoded(contents) }, options);
+  }
+
+  /** All bytes of a file. */
+  async readFile(path: string, options: CallOptions = {}): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    for (let next: number | undefined = 0; next !== undefined; ) {
+      const part: FilePart = await this.#readPart(path, next, options);
+      parts.push(part.bytes);
+      next = part.next;
+    }
+    return joined(parts);
+  }
+
+  /** All of a file as text. */
+  async readText(path: string, options: CallOptions = {}): Promise<string> {
+    return new TextDecoder().decode(await this.readFile(path, options));
+  }
+
+  /** What is in the workspace, or in one of its folders: up to 2,000 files and folders. */
+  async listFiles(path?: string, options: CallOptions = {}): Promise<FileInfo[]> {
+    type Listed = { files: (Omit<FileInfo, "size"> & { bytes: number })[] };
+    const { structured } = await this.#call<Listed>("list_files", { path }, options);
+    return structured.files.map(({ bytes, ...file }) => ({ ...file, size: bytes }));
+  }
+
+  /** Makes packages importable here. */
+  async installPackages(packages: string[], options: LiveOptions & { language?: string } = {}): Promise<Installed> {
+    return await this.#runner.install(packages, options);
+  }
+
+  /** What was made importable here. */
+  async listPackages(language = "python", options: CallOptions = {}): Promise<Package[]> {
+    const { structured } = await this.#call<{ packages: Package[] }>("list_packages", { language }, options);
+    return structured.packages;
+  }
+
+  /** A copy of everything, to try something with. Only in WebAssembly. */
+  async fork(name: string = crypto.randomUUID(), options: CallOptions = {}): Promise<Session> {
+    await this.#call("fork_session", { as: name }, options);
+    return new Session(this.#connection, name);
+  }
+
+  /** Keeps everything on disk under this name, for `Belljar.restore`. Only in WebAssembly. */
+  async save(name: string, options: CallOptions = {}): Promise<void> {
+    await this.#call("save_session", { as: name }, options);
+  }
+
+  /** Ends it, also while something runs in it. */
+  async close(options: CallOptions = {}): Promise<void> {
+    await this.#call("close_session", {}, options);
+  }
+
+  /** Ends it, if it was opened and is still there. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close().catch((error: unknown) => {
+      if (!(error instanceof Refusal)) throw error;
+    });
+  }
+
+  async #readPart(path: string, offset: number, options: CallOptions): Promise<FilePart> {
+    type Read = { text?: string; base64?: string; next_offset?: number };
+    const { structured, images } = await this.#call<Read>("read_file", { path, offset, limit: PART }, options);
+    const { text, base64 = "", next_offset: next } = structured;
+    return { bytes: images[0]?.data ?? (text === undefined ? decoded(base64) : Buffer.from(text)), next };
+  }
+
+  async #call<Structured>(tool: string, given: object, options: CallOptions): Promise<Answer<Structured>> {
+    return await this.#connection.call<Structured>(tool, { session: this.name, ...given }, options);
+  }
+}
