@@ -15,5 +15,5 @@ console.log(total.result);
 
 // Output as it comes.
 for await (const event of belljar.stream("for n in 1 2 3; do echo $n; sleep 0.3; done", { language: "bash" })) {
-  if (event.type === "output") console.log("live:", event.text.trim());
+  if (event.type === "output") process.stdout.write(event.text);
 }

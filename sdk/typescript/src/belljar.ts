@@ -1,6 +1,6 @@
 import { type CallOptions, Connection, type LiveOptions, type StartOptions } from "./connection.js";
 import { camelCased, type Engine, type Package, type RunResult } from "./result.js";
-import { type Installed, type RunEvent, type RunOptions, Runner } from "./run.js";
+import { type InstalledPackages, type RunEvent, type RunOptions, Runner } from "./run.js";
 import { Session } from "./session.js";
 
 /** What can be run, and within which limits. */
@@ -33,6 +33,12 @@ export interface SessionInfo {
   expiresInS: number;
 }
 
+/** Packages that are there, and those that were asked for and are not. */
+export interface ListedPackages {
+  packages: Package[];
+  missing: string[];
+}
+
 /** The Python that native runs use. */
 export interface Environment {
   type: "venv" | "uv" | "conda" | "host";
@@ -56,7 +62,7 @@ export class Belljar implements AsyncDisposable {
     return new Belljar(await Connection.open(options));
   }
 
-  /** Runs a program in a sandbox of its own. However it ends, that is a result; a `Refusal` is thrown when it was not started. */
+  /** Runs a program in a sandbox of its own. However it ends, that is a result; `Refused` is thrown when it was not started. */
   async run(code: string, options: RunOptions = {}): Promise<RunResult> {
     return await this.#runner.run(code, options);
   }
@@ -86,12 +92,12 @@ export class Belljar implements AsyncDisposable {
   }
 
   /** Makes packages ready, so that runs that import them start at once. */
-  async installPackages(packages: string[], options: LiveOptions & { language?: string } = {}): Promise<Installed> {
+  async installPackages(packages: string[], options: LiveOptions & { language?: string } = {}): Promise<InstalledPackages> {
     return await this.#runner.install(packages, options);
   }
 
-  /** What the Python of native runs has; with names, which of these are not there. */
-  async listPackages(names: string[] = [], options: CallOptions = {}): Promise<{ packages: Package[]; missing: string[] }> {
+  /** What the Python of native runs has; with names, which of these it has. */
+  async listPackages(names: string[] = [], options: CallOptions = {}): Promise<ListedPackages> {
     return await this.#ask("list_packages", { packages: names }, options);
   }
 

@@ -2,12 +2,12 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 
 import { decoded, joined } from "./bytes.js";
-import { BelljarError, Refusal } from "./errors.js";
+import { BelljarError, Refused } from "./errors.js";
 import { locate } from "./locate.js";
 
 /** How `belljar serve` is started. */
 export interface StartOptions {
-  /** The program. Default: the one that came with this package, else `belljar` on the search path. */
+  /** The program. Default: what `BELLJAR_BIN` names, else the one that came with this package, else `belljar` on the search path. */
   command?: string;
   /** Its arguments. Default: `["serve"]`. */
   args?: string[];
@@ -103,8 +103,8 @@ export class Connection {
     if (answer.structuredContent !== undefined) {
       return { structured: answer.structuredContent as Structured, text, images };
     }
-    const refusal = /^Refused: (.*)$/s.exec(text)?.[1];
-    throw refusal === undefined ? new BelljarError(text) : new Refusal(refusal);
+    const why = /^Refused: (.*)$/s.exec(text)?.[1];
+    throw why === undefined ? new BelljarError(text) : new Refused(why);
   }
 
   /** Reads all of what a run left. */

@@ -1,5 +1,5 @@
 import type { Answer, CallOptions, Connection, Image } from "./connection.js";
-import { BelljarError } from "./errors.js";
+import { BelljarError, RunFailed } from "./errors.js";
 
 /** How a run ended. A program that fails by itself has `completed`, with an exit code that is not 0. */
 export type Status = "completed" | "crashed" | "timed_out" | "limit_exceeded" | "cancelled";
@@ -56,6 +56,8 @@ export interface RunResult {
   };
   /** All of this in words, for a model to read. */
   text: string;
+  /** The result itself if it is `ok`; otherwise throws `RunFailed`. */
+  check(): RunResult;
   /** All of a stream, up to 8 MiB, for 15 minutes. The same as above where nothing was dropped. */
   readAll(stream: "stdout" | "stderr", options?: CallOptions): Promise<string>;
 }
@@ -125,7 +127,7 @@ export interface WireResult {
 /** What is the same there, but for how it is spelt. */
 type Renamed = Exclude<
   keyof RunResult,
-  "ok" | "result" | "images" | "displays" | "files" | "skippedFiles" | "text" | "readAll"
+  "ok" | "result" | "images" | "displays" | "files" | "skippedFiles" | "text" | "check" | "readAll"
 >;
 
 /** A result as callers see it. */
@@ -141,6 +143,10 @@ export function runResult({ structured, text, images }: Answer<WireResult>, conn
     files: files.map((it) => new OutputFile(it, connection)),
     skippedFiles: skipped_files,
     text,
+    check() {
+      if (!this.ok) throw new RunFailed(this);
+      return this;
+    },
     async readAll(stream, options) {
       if (run === undefined) return structured[stream];
       const recorded = new TextDecoder().decode(await connection.read(`run://${run}/${stream}`, options));

@@ -34,7 +34,7 @@ export interface RunOptions extends LiveOptions {
 export type RunEvent = { type: "output"; text: string } | { type: "result"; result: RunResult };
 
 /** Packages that were made ready, and the engine whose runs find them. */
-export interface Installed {
+export interface InstalledPackages {
   packages: Package[];
   engine: Engine;
   /** Whether they were there already. */
@@ -85,10 +85,10 @@ export class Runner {
     });
   }
 
-  async install(packages: string[], options: LiveOptions & { language?: string }): Promise<Installed> {
+  async install(packages: string[], options: LiveOptions & { language?: string }): Promise<InstalledPackages> {
     const { language, ...rest } = options;
     const given = { packages, language, session: this.#session };
-    const { structured } = await this.#connection.call<Installed>("install_packages", given, rest);
+    const { structured } = await this.#connection.call<InstalledPackages>("install_packages", given, rest);
     return structured;
   }
 }

@@ -1,17 +1,23 @@
 import { decoded, encoded, joined } from "./bytes.js";
 import type { Answer, CallOptions, Connection, LiveOptions } from "./connection.js";
-import { Refusal } from "./errors.js";
+import { Refused } from "./errors.js";
 import type { Package, RunResult } from "./result.js";
-import { type Installed, type RunEvent, type RunOptions, Runner } from "./run.js";
+import { type InstalledPackages, type RunEvent, type RunOptions, Runner } from "./run.js";
 
 /** A file or folder of a workspace. */
-export interface FileInfo {
+export interface Entry {
   path: string;
   kind: "file" | "folder" | "other";
   /** In bytes. */
   size: number;
   /** What its name promises. */
   mime: string;
+}
+
+/** What a workspace holds. With `more`, there is more than that: list a folder. */
+export interface Listing {
+  files: Entry[];
+  more: boolean;
 }
 
 /** A part of a file, and where the next one starts. */
@@ -75,15 +81,16 @@ export class Session implements AsyncDisposable {
     return new TextDecoder().decode(await this.readFile(path, options));
   }
 
-  /** What is in the workspace, or in one of its folders: up to 2,000 files and folders. */
-  async listFiles(path?: string, options: CallOptions = {}): Promise<FileInfo[]> {
-    type Listed = { files: (Omit<FileInfo, "size"> & { bytes: number })[] };
+  /** What is in the workspace, or in one of its folders. */
+  async listFiles(path?: string, options: CallOptions = {}): Promise<Listing> {
+    type Listed = { files: (Omit<Entry, "size"> & { bytes: number })[]; more: boolean };
     const { structured } = await this.#call<Listed>("list_files", { path }, options);
-    return structured.files.map(({ bytes, ...file }) => ({ ...file, size: bytes }));
+    const { files, more } = structured;
+    return { files: files.map(({ bytes, ...file }) => ({ ...file, size: bytes })), more };
   }
 
   /** Makes packages importable here. */
-  async installPackages(packages: string[], options: LiveOptions & { language?: string } = {}): Promise<Installed> {
+  async installPackages(packages: string[], options: LiveOptions & { language?: string } = {}): Promise<InstalledPackages> {
     return await this.#runner.install(packages, options);
   }
 
@@ -112,7 +119,7 @@ export class Session implements AsyncDisposable {
   /** Ends it, if it was opened and is still there. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close().catch((error: unknown) => {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof Refused)) throw error;
     });
   }
 

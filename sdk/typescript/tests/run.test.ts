@@ -3,22 +3,22 @@ import { after, before, test } from "node:test";
 
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { type Belljar, Refusal, type RunOptions, type RunResult } from "belljar";
+import { Belljar, Refused, RunFailed, type RunOptions, type RunResult } from "belljar";
 
-import { command, goesOn, start, until } from "./support.js";
+import { goesOn, until } from "./support.js";
 
 const PYTHON = { language: "python", engine: "native" } as const;
 const BASH = { language: "bash" } as const;
 
 let belljar: Belljar;
 before(async () => {
-  belljar = await start();
+  belljar = await Belljar.start();
 });
 after(() => belljar.close());
 
 test("a run gives back what came of it", async () => {
   const run = await belljar.run("import sys\nprint('out')\nprint('err', file=sys.stderr)", PYTHON);
-  const { isolation, usage, runtime, readAll, ...rest } = run;
+  const { isolation, usage, runtime, check, readAll, ...rest } = run;
   assert.deepEqual(rest, {
     status: "completed",
     ok: true,
@@ -39,10 +39,12 @@ test("a run gives back what came of it", async () => {
   assert.equal(isolation.level, "full");
   assert(usage.wallMs > 0 && usage.peakMemoryBytes > 0);
   assert.equal(await run.readAll("stdout"), "out\n");
+  assert.equal(run.check(), run);
 });
 
 test("results have what the tool's schema has", async () => {
-  const fields: Record<Exclude<keyof RunResult, "ok" | "images" | "text" | "readAll">, true> & { run: true } = {
+  // The compiler holds these against the types, the test against the schema.
+  const fields: Record<Exclude<keyof RunResult, "ok" | "images" | "text" | "check" | "readAll">, true> & { run: true } = {
     status: true, exitCode: true, signal: true, limit: true, stdout: true, stderr: true, dropped: true,
     diagnostics: true, result: true, resultRepr: true, displays: true, error: true, files: true, skippedFiles: true,
     session: true, state: true, run: true, engine: true, runtime: true, promoted: true, packages: true,
@@ -53,7 +55,7 @@ test("results have what the tool's schema has", async () => {
     variables: true, packages: true, engine: true, timeoutMs: true, memoryMb: true,
   };
   const client = new Client({ name: "test", version: "1" });
-  await client.connect(new StdioClientTransport({ command, args: ["serve"] }));
+  await client.connect(new StdioClientTransport({ command: process.env["BELLJAR_BIN"] ?? "belljar", args: ["serve"] }));
   const tool = (await client.listTools()).tools.find((it) => it.name === "run_code");
   await client.close();
   const names = (properties: unknown) =>
@@ -70,6 +72,9 @@ test("however a program ends, that is a result", async () => {
   assert.deepEqual([crashed.status, crashed.exitCode, crashed.signal], ["crashed", null, "SIGSEGV"]);
   const slow = await belljar.run("sleep 60", { ...BASH, timeoutMs: 200 });
   assert.deepEqual([slow.status, slow.ok, slow.exitCode], ["timed_out", false, null]);
+  assert.throws(() => failed.check(), new RunFailed(failed));
+  const words = [failed, crashed, slow].map((run) => new RunFailed(run).message);
+  assert.deepEqual(words, ["exit code 1; ZeroDivisionError: division by zero", "crashed: SIGSEGV", "timed_out"]);
 });
 
 test("a program gets what it is given", async () => {
@@ -89,11 +94,11 @@ test("a program gets what it is given", async () => {
 
 test("a refusal says what would work", async () => {
   await assert.rejects(belljar.run("1", { language: "pyton" }), (error) => {
-    assert(error instanceof Refusal);
+    assert(error instanceof Refused);
     assert.match(error.message, /^`pyton` is not a language belljar knows\. Hint: .*`python`/);
     return true;
   });
-  await assert.rejects(belljar.run("1", { ...PYTHON, timeoutMs: 1e9 }), Refusal);
+  await assert.rejects(belljar.run("1", { ...PYTHON, timeoutMs: 1e9 }), Refused);
 });
 
 test("files come back, and pictures at once", async () => {
@@ -141,7 +146,7 @@ test("output is told as it comes", async () => {
     events.push(event.type === "output" ? event.text : `exit code ${event.result.exitCode}`);
   }
   assert.deepEqual(events, ["one\n", "exit code 3"]);
-  await assert.rejects(belljar.stream("1", { language: "pyton" })[Symbol.asyncIterator]().next(), Refusal);
+  await assert.rejects(belljar.stream("1", { language: "pyton" })[Symbol.asyncIterator]().next(), Refused);
 });
 
 test("leaving a stream ends the run", async () => {

@@ -2,15 +2,6 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Belljar } from "belljar";
-
-/** The binary that is tested. */
-export const command = process.env["BELLJAR"] ?? "belljar";
-
-export function start(): Promise<Belljar> {
-  return Belljar.start({ command });
-}
-
 /** Whether a process goes on whose command line starts like this. */
 export function goesOn(marker: string): boolean {
   const commandLine = (process: string) => {
