@@ -53,9 +53,9 @@ function packLibrary() {
   cpSync(join(sdk, 'dist'), join(folder, 'dist'), { recursive: true });
   cpSync(join(sdk, 'README.md'), join(folder, 'README.md'));
   cpSync(join(import.meta.dirname, 'belljar'), join(folder, 'bin/belljar'));
-  const { type, engines, exports, dependencies } = library;
+  const { type, mcpName, engines, exports, dependencies } = library;
   pack(folder, {
-    name, version, description, license, keywords, type, engines, exports,
+    name, version, description, license, mcpName, keywords, type, engines, exports,
     bin: { belljar: 'bin/belljar' },
     files: ['bin', 'dist', 'LICENSE-*'],
     dependencies,
