@@ -1,6 +1,13 @@
 import { type CallOptions, Connection, type LiveOptions, type StartOptions } from "./connection.js";
-import { camelCased, type Engine, type Package, type RunResult } from "./result.js";
-import { type InstalledPackages, type RunEvent, type RunOptions, Runner } from "./run.js";
+import { camelCased, type Engine, type RunResult } from "./result.js";
+import {
+  type InstalledPackages,
+  type LanguageOption,
+  type ListedPackages,
+  type RunEvent,
+  type RunOptions,
+  Runner,
+} from "./run.js";
 import { Session } from "./session.js";
 
 /** What can be run, and within which limits. */
@@ -31,12 +38,6 @@ export interface SessionInfo {
   languages: string[];
   state: "idle" | "busy";
   expiresInS: number;
-}
-
-/** Packages that are there, and those that were asked for and are not. */
-export interface ListedPackages {
-  packages: Package[];
-  missing: string[];
 }
 
 /** The Python that native runs use. */
@@ -77,30 +78,27 @@ export class Belljar implements AsyncDisposable {
     return new Session(this.#connection, name);
   }
 
-  /** A new session from what `Session.save` kept under `saved`. */
-  async restore(saved: string, name: string = crypto.randomUUID(), options: CallOptions = {}): Promise<Session> {
-    await this.#connection.call("restore_session", { session: saved, as: name }, options);
-    return new Session(this.#connection, name);
-  }
-
-  async listSessions(options: CallOptions = {}): Promise<SessionInfo[]> {
+  /** Sessions that are open. */
+  async sessions(options: CallOptions = {}): Promise<SessionInfo[]> {
     return (await this.#ask<{ sessions: SessionInfo[] }>("list_sessions", {}, options)).sessions;
   }
 
-  async listRuntimes(options: CallOptions = {}): Promise<Runtimes> {
+  /** Languages, versions, engines and limits. */
+  async runtimes(options: CallOptions = {}): Promise<Runtimes> {
     return await this.#ask("list_runtimes", {}, options);
   }
 
   /** Makes packages ready, so that runs that import them start at once. */
-  async installPackages(packages: string[], options: LiveOptions & { language?: string } = {}): Promise<InstalledPackages> {
+  async install(packages: string[], options: LiveOptions & LanguageOption = {}): Promise<InstalledPackages> {
     return await this.#runner.install(packages, options);
   }
 
   /** What the Python of native runs has; with names, which of these it has. */
-  async listPackages(names: string[] = [], options: CallOptions = {}): Promise<ListedPackages> {
-    return await this.#ask("list_packages", { packages: names }, options);
+  async packages(names: string[] = [], options: CallOptions = {}): Promise<ListedPackages> {
+    return await this.#runner.packages(names, options);
   }
 
+  /** The Python of native runs. */
   async environment(options: CallOptions = {}): Promise<Environment> {
     return await this.#ask("get_environment", {}, options);
   }

@@ -42,6 +42,18 @@ export interface InstalledPackages {
   ms: number;
 }
 
+/** Packages that are there, and those that were asked for and are not. */
+export interface ListedPackages {
+  packages: Package[];
+  missing: string[];
+}
+
+/** Whose packages are meant. */
+export interface LanguageOption {
+  /** Default: `python`. */
+  language?: string;
+}
+
 /** What runs of a session and runs of their own have in common. */
 export class Runner {
   readonly #connection: Connection;
@@ -85,10 +97,17 @@ export class Runner {
     });
   }
 
-  async install(packages: string[], options: LiveOptions & { language?: string }): Promise<InstalledPackages> {
+  async install(packages: string[], options: LiveOptions & LanguageOption): Promise<InstalledPackages> {
+    return await this.#ofPackages("install_packages", packages, options);
+  }
+
+  async packages(packages: string[], options: LiveOptions & LanguageOption): Promise<ListedPackages> {
+    return await this.#ofPackages("list_packages", packages, options);
+  }
+
+  async #ofPackages<T>(tool: string, packages: string[], options: LiveOptions & LanguageOption): Promise<T> {
     const { language, ...rest } = options;
-    const given = { packages, language, session: this.#session };
-    const { structured } = await this.#connection.call<InstalledPackages>("install_packages", given, rest);
+    const { structured } = await this.#connection.call<T>(tool, { packages, language, session: this.#session }, rest);
     return structured;
   }
 }

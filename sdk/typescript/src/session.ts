@@ -1,8 +1,15 @@
 import { decoded, encoded, joined } from "./bytes.js";
 import type { Answer, CallOptions, Connection, LiveOptions } from "./connection.js";
 import { Refused } from "./errors.js";
-import type { Package, RunResult } from "./result.js";
-import { type InstalledPackages, type RunEvent, type RunOptions, Runner } from "./run.js";
+import type { RunResult } from "./result.js";
+import {
+  type InstalledPackages,
+  type LanguageOption,
+  type ListedPackages,
+  type RunEvent,
+  type RunOptions,
+  Runner,
+} from "./run.js";
 
 /** A file or folder of a workspace. */
 export interface Entry {
@@ -90,14 +97,13 @@ export class Session implements AsyncDisposable {
   }
 
   /** Makes packages importable here. */
-  async installPackages(packages: string[], options: LiveOptions & { language?: string } = {}): Promise<InstalledPackages> {
+  async install(packages: string[], options: LiveOptions & LanguageOption = {}): Promise<InstalledPackages> {
     return await this.#runner.install(packages, options);
   }
 
-  /** What was made importable here. */
-  async listPackages(language = "python", options: CallOptions = {}): Promise<Package[]> {
-    const { structured } = await this.#call<{ packages: Package[] }>("list_packages", { language }, options);
-    return structured.packages;
+  /** What was made importable here; with names, which of these were. */
+  async packages(names: string[] = [], options: CallOptions & LanguageOption = {}): Promise<ListedPackages> {
+    return await this.#runner.packages(names, options);
   }
 
   /** A copy of everything, to try something with. Only in WebAssembly. */
@@ -106,9 +112,15 @@ export class Session implements AsyncDisposable {
     return new Session(this.#connection, name);
   }
 
-  /** Keeps everything on disk under this name, for `Belljar.restore`. Only in WebAssembly. */
+  /** Keeps everything on disk under this name, for `restore`. Only in WebAssembly. */
   async save(name: string, options: CallOptions = {}): Promise<void> {
     await this.#call("save_session", { as: name }, options);
+  }
+
+  /** Opens it from what `save` kept under `saved`, also of an earlier belljar. */
+  async restore(saved: string, options: CallOptions = {}): Promise<this> {
+    await this.#connection.call("restore_session", { session: saved, as: this.name }, options);
+    return this;
   }
 
   /** Ends it, also while something runs in it. */

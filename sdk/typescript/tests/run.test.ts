@@ -179,10 +179,10 @@ test("runs side by side do not mix", async () => {
 });
 
 test("what can be run is listed", async () => {
-  const { languages, unavailable, defaults } = await belljar.listRuntimes();
+  const { languages, unavailable, defaults } = await belljar.runtimes();
   assert(languages.some((it) => it.language === "python" && it.aliases.includes("py") && it.engines.includes("native")));
   assert(unavailable.every((it) => it.reason !== ""));
   assert.deepEqual([defaults.timeoutMs, defaults.memoryMb], [30_000, 512]);
   assert.equal((await belljar.environment()).type, "host");
-  assert.deepEqual((await belljar.listPackages(["no-such-package-0"])).missing, ["no-such-package-0"]);
+  assert.deepEqual((await belljar.packages(["no-such-package-0"])).missing, ["no-such-package-0"]);
 });

@@ -21,7 +21,7 @@ test("variables and files stay, and errors do no harm", async () => {
   // The program's own data is not renamed.
   assert.deepEqual((await session.run("numbers", PYTHON)).result, { a_b: [1, 2] });
   assert.match((await session.run("object()", PYTHON)).resultRepr ?? "", /^<object object at /);
-  const [info] = (await belljar.listSessions()).filter((it) => it.session === session.name);
+  const [info] = (await belljar.sessions()).filter((it) => it.session === session.name);
   assert.deepEqual([info?.engine, info?.languages, info?.state], ["native", ["python"], "idle"]);
 });
 
@@ -73,7 +73,7 @@ test("a copy goes its own way, and what was saved comes back", async () => {
   await copy.save(saved);
   assert.equal((await session.run("x", JAVASCRIPT)).result, 1);
   await using later = await Belljar.start();
-  await using restored = await later.restore(saved);
+  await using restored = await later.session().restore(saved);
   assert.equal((await restored.run("x", JAVASCRIPT)).result, 2);
 });
 
@@ -81,7 +81,7 @@ test("a session that is closed is gone", async () => {
   const session = belljar.session("gone");
   await session.writeFile("a", "");
   await session.close();
-  assert.deepEqual((await belljar.listSessions()).filter((it) => it.session === "gone"), []);
+  assert.deepEqual((await belljar.sessions()).filter((it) => it.session === "gone"), []);
   await assert.rejects(session.close(), Refused);
   // Leaving a block with a session that was never used, or is gone, is no error.
   await session[Symbol.asyncDispose]();
