@@ -36,7 +36,8 @@ const APPARMOR_PARSER: &str = "/usr/sbin/apparmor_parser";
 fn a_bundle_validates_and_serves() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packaging-npm");
     let Some(npm) = Npm::install(&folder, &["@anthropic-ai/mcpb@2.1.2"]) else { return };
-    let mcpb = format!("{} {}", npm.node().display(), npm.modules().join("@anthropic-ai/mcpb/dist/cli/cli.js").display());
+    let mcpb =
+        format!("{} {}", npm.node().display(), npm.modules().join("@anthropic-ai/mcpb/dist/cli/cli.js").display());
     let home = Belljar::new(BELLJAR);
     let mut pack = home.client(packaging("mcpb/pack"));
     pack.env("MCPB", &mcpb).args([BELLJAR, "belljar.mcpb"]);
@@ -75,7 +76,9 @@ fn the_registry_knows_the_packages() {
     assert_eq!(npm["mcpName"], server["name"]);
     assert!(server["description"].as_str().is_some_and(|text| text.len() <= 100), "{server}");
     let packages = server["packages"].as_array().expect("a list");
-    let told = |package: &Value| json!([package["registryType"], package["identifier"], package["version"], package["transport"]["type"]]);
+    let told = |package: &Value| {
+        json!([package["registryType"], package["identifier"], package["version"], package["transport"]["type"]])
+    };
     let expected = ["npm", "pypi"].map(|registry| json!([registry, "belljar", VERSION, "stdio"]));
     assert_eq!(packages.iter().map(told).collect::<Vec<_>>(), expected);
     assert_eq!(npm["name"], "belljar");
@@ -140,7 +143,8 @@ fn the_skill_says_when_to_use_it() {
     let mut client = Client::initialized();
     let tools = client.request("tools/list", &json!({}))["result"]["tools"].take();
     let names: Vec<&str> = tools.as_array().expect("a list").iter().filter_map(|tool| tool["name"].as_str()).collect();
-    for told in ["run_code", "write_file", "read_file", "list_files", "close_session", "fork_session", "list_runtimes"] {
+    for told in ["run_code", "write_file", "read_file", "list_files", "close_session", "fork_session", "list_runtimes"]
+    {
         assert!(skill.contains(&format!("`{told}`")) && names.contains(&told), "{told}");
     }
 }
@@ -150,7 +154,8 @@ fn packaging(path: &str) -> PathBuf {
 }
 
 fn read_json(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).expect("a file")).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    serde_json::from_slice(&fs::read(path).expect("a file"))
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 #[track_caller]
