@@ -67,5 +67,5 @@ function pack(folder, about) {
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(about, null, 2)}\n`);
   for (const text of ['LICENSE-MIT', 'LICENSE-APACHE']) cpSync(join(root, text), join(folder, text));
   const packed = execFileSync('npm', ['pack', '--silent', '--pack-destination', resolve(out)], { cwd: folder, encoding: 'utf8' });
-  console.log(join(out, packed.trim()));
+  console.log(resolve(out, packed.trim()));
 }

@@ -39,14 +39,9 @@ fn the_packages_for_npm_bring_the_binary_and_the_library() {
     succeeds(&packed);
     // With the settings of whoever runs the tests: they say where packages come from.
     let mut install = arena::host_command("npm");
-    install.args(["install", "--prefer-offline", "--no-audit", "--no-fund"]).args(packed.text().lines());
-    succeeds(&command::answer(
-        {
-            install.current_dir(home.directory());
-            install
-        },
-        b"",
-    ));
+    install.current_dir(home.directory()).args(["install", "--prefer-offline", "--no-audit", "--no-fund"]);
+    install.args(packed.text().lines());
+    succeeds(&command::answer(install, b""));
 
     let program = home.directory().join("node_modules/.bin/belljar");
     let run = |arguments: &[&str]| {
