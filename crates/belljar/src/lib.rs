@@ -1,19 +1,23 @@
 //! belljar as a library: everything behind the command line, put together from [`Settings`].
 
+mod embed;
 pub mod engine;
+pub mod grants;
 pub mod provision;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use engine_native::ToolSearch;
+pub use embed::{Belljar, Builder, helper};
+use engine_native::{Ahead, ToolSearch};
 use packages::PackagePolicy;
+pub use sandbox::{Outcome, Request};
 use sandbox::{Policy, Requirement};
 
 /// What the operator decided, resolved once. Nothing below this reads the environment.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Limits.
+    /// Limits, and what runs are granted.
     pub policy: Policy,
     /// The weakest isolation to accept.
     pub require: Requirement,
@@ -26,13 +30,15 @@ pub struct Settings {
     /// What becomes of the recipes' scratch space.
     pub recipes: setup::Scratch,
     /// Whether interpreters are started ahead of programs: for servers.
-    pub ahead: bool,
+    pub ahead: Ahead,
     /// The environment that Python programs run in natively, if not the host's own Python.
     pub python: Option<PathBuf>,
     /// Where callers may choose environments.
     pub pythons: Vec<PathBuf>,
     /// What may be installed for programs.
     pub packages: PackagePolicy,
+    /// What no run may be let write to.
+    pub off_limits: Vec<PathBuf>,
     /// The environment, of which recipes and installations get what package clients need.
     pub environment: Vec<(OsString, OsString)>,
 }

@@ -17,12 +17,8 @@ use crate::settings::{Environment, Transport};
 
 fn main() -> ExitCode {
     // Before anything else: the launcher must have a single thread, and wants nothing of what follows.
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == engine_native::LAUNCHER_ARGUMENT) {
-        return launcher();
-    }
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == engine_wasm::WORKER_ARGUMENT) {
-        jail::give_large_blocks_back();
-        return engine_wasm::worker::main();
+    if let Some(end) = belljar::helper() {
+        return end.unwrap_or_else(|error| exit::failure(&error));
     }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -46,7 +42,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     } else {
         Transport::None
     };
-    let settings = settings::resolve(&global, &Environment::read(), transport)?;
+    let settings = settings::resolve((&global, command.grants()), &Environment::read(), transport)?;
     // Two workers: a guest's output may be written to a slow reader on one while the other keeps time.
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let end = tokio.block_on(async {
@@ -58,16 +54,11 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Setup(arguments) => command::setup::run(arguments, &settings).await,
             Command::Audit(arguments) => command::audit::run(&arguments),
             Command::Doctor(arguments) => command::doctor::run(&arguments, &settings).await,
+            Command::Completions(arguments) => command::manual::completions(&arguments),
+            Command::Man => command::manual::page(),
         }
     });
     // Whoever still reads standard input, or asks an issuer, is not waited for; what ends with its task has time to.
     tokio.shutdown_timeout(LAST_TASKS);
     end
-}
-
-fn launcher() -> ExitCode {
-    match jail::launcher::run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => exit::failure(&anyhow::Error::new(error)),
-    }
 }

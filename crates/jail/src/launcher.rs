@@ -11,11 +11,12 @@ use seccompiler::BpfProgram;
 use crate::cgroup::{Cgroups, RunGroup};
 use crate::failure::{At as _, Failure, Step};
 use crate::first::{self, Identity, Inheritance};
+use crate::folder;
 use crate::guest::MemoryHolder;
 use crate::identity::Identities;
 use crate::seccomp::{self, Files, Memfd, Profile, Sockets};
 use crate::show::Rooms;
-use crate::spec::{Blueprint, Purpose};
+use crate::spec::{Blueprint, Purpose, Spec, Walls};
 use crate::sys::{self, Cloned};
 use crate::watchdog::Processes;
 use crate::wire::{self, Demand, Ended, Go, Namespaces, Order, Report, Shown};
@@ -88,8 +89,20 @@ const SPARES: usize = 2;
 
 /// The compiled filters: one for each kind of walls, given how this host holds memory.
 pub(crate) struct Filters {
-    pub(crate) namespaces: BpfProgram,
-    pub(crate) landlock: BpfProgram,
+    namespaces: BpfProgram,
+    /// With folders of the host that a guest can change.
+    granted: BpfProgram,
+    landlock: BpfProgram,
+}
+
+impl Filters {
+    pub(crate) fn of(&self, spec: &Spec) -> &BpfProgram {
+        match spec.walls {
+            Walls::Namespaces { .. } if spec.view.has_writable_grants() => &self.granted,
+            Walls::Namespaces { .. } => &self.namespaces,
+            Walls::Landlock { .. } => &self.landlock,
+        }
+    }
 }
 
 /// A first process in its namespaces, with its user id and in its cgroup, that waits for a run. Used once.
@@ -134,6 +147,7 @@ impl Launcher {
             identities: Identities::choose(),
             filters: Filters {
                 namespaces: seccomp::compile(Profile { sockets: Sockets::Own, memfd, files: Files::Own })?,
+                granted: seccomp::compile(Profile { sockets: Sockets::Own, memfd, files: Files::Granted })?,
                 landlock: seccomp::compile(Profile { sockets: Sockets::None, memfd, files: Files::Hosts })?,
             },
             runs: Vec::new(),
@@ -224,8 +238,8 @@ impl Launcher {
     /// Prepares for more runs like this one. Spares for another kind would wait for nothing.
     fn expect_more_like(&mut self, order: Order) {
         let Some(blueprint) = order.blueprint.filter(|_| order.namespaces == Namespaces::All) else { return };
-        // Of sessions there are few.
-        if blueprint.purpose == Purpose::Session {
+        // Of sessions there are few, and folders are opened when they are used: what is in their place may be another by then.
+        if blueprint.purpose == Purpose::Session || blueprint.view.has_grants() {
             return;
         }
         let expected = Some(Blueprint { purpose: Purpose::Run, ..blueprint });
@@ -293,10 +307,15 @@ impl Launcher {
             None => None,
         };
         let hand_over = |first: &Spare, holders| -> Result<OwnedFd, Failure> {
+            let folders = self.folders_for(first, order.blueprint.as_ref())?;
             first.group.limit(order.memory, order.processes).at(Step::JoinCgroup)?;
             wire::send(report, &Report::Started(holders), &[first.pidfd.as_fd()]).at(Step::Receive)?;
             let descriptors: Vec<_> = descriptors.iter().map(|fd| fd.as_fd()).collect();
             wire::send(&first.gate, &Go::Now, &descriptors).at(Step::Receive)?;
+            if !folders.is_empty() {
+                let folders: Vec<_> = folders.iter().map(|folder| folder.as_fd()).collect();
+                wire::send(&first.gate, &Go::Folders, &folders).at(Step::Receive)?;
+            }
             report.try_clone().at(Step::Receive)
         };
         match hand_over(&first, self.cgroups.holders()) {
@@ -382,6 +401,17 @@ impl Launcher {
         let inner = crate::spec::GUEST_ID;
         write("uid_map", format!("{inner} {} 1", spare.user))?;
         write("gid_map", format!("{inner} {group_id} 1"))
+    }
+
+    /// Folders that are granted to a guest with an id of its own, which its first process cannot open as somebody who may use them.
+    fn folders_for(&self, first: &Spare, blueprint: Option<&Blueprint>) -> Result<Vec<OwnedFd>, Failure> {
+        match blueprint {
+            Some(blueprint) if self.identities.are_own() => {
+                // Its group has the same number.
+                folder::open_for(&blueprint.view.mounts, (first.user, first.user))
+            }
+            Some(_) | None => Ok(Vec::new()),
+        }
     }
 
     /// Ends a first process that has no run.

@@ -24,7 +24,7 @@ use crate::spec::Blueprint;
 /// The largest message. Orders and reports are small; a run's spec and contents travel in a memfd.
 const MAX_MESSAGE: usize = 16 * 1024;
 /// The most descriptors beside one message.
-const MAX_DESCRIPTORS: usize = 6;
+const MAX_DESCRIPTORS: usize = 8;
 
 /// What the server asks of the launcher.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -212,6 +212,8 @@ pub(crate) enum Go {
     Ahead,
     /// Its run. Beside it: packed spec, stdin, stdout, stderr, report socket, and perhaps a descriptor 3.
     Now,
+    /// Comes behind its run where the launcher makes mounts of the folders that are granted to it. Beside it: these.
+    Folders,
 }
 
 /// A pair of connected sockets for messages.

@@ -49,7 +49,7 @@ const MOST_TASKS: usize = 64;
 /// For how long clients may take lists for granted. What is set up changes while a server runs, but not often.
 const LISTS_TTL_MS: u64 = 60_000;
 
-const INSTRUCTIONS: &str = "Runs code in fresh sandboxes without network. Call run_code whenever an answer can be computed. Pass `session` to keep variables and files for the next call.";
+const INSTRUCTIONS: &str = "Runs code in fresh sandboxes. Call run_code whenever an answer can be computed. Pass `session` to keep variables and files for the next call.";
 
 /// What all connections of a server share.
 #[derive(Debug)]
@@ -180,7 +180,7 @@ impl Server {
                 None => language.id.to_owned(),
             };
             let languages: Vec<String> = Language::all().iter().filter(is_served).map(with_version).collect();
-            let mut tools = tools::all(&languages, &self.runtime.policy().defaults);
+            let mut tools = tools::all(&languages, self.runtime.policy());
             tools.extend(self.fixtures.iter().flat_map(|_| Fixtures::tools()));
             tools
         })
@@ -210,7 +210,7 @@ impl Connection {
             witness.saw(&ended);
             ended
         });
-        let teller = Teller::new(&context, self.log_level.load(Ordering::Relaxed));
+        let mut teller = Teller::new(&context, self.log_level.load(Ordering::Relaxed));
         let may_become_a_task = context.client_capabilities().is_some_and(|client| client.supports_tasks());
 
         let ended = tokio::select! {
@@ -222,6 +222,7 @@ impl Connection {
             // Beside the run, not in turns with it: a client that does not read holds up nothing but its own news.
             never = teller.tell_on(run.live.clone()) => match never {},
         };
+        teller.tell_rest(&run.live).await;
         Ok(run.finish(ended, &self.server.runs).into())
     }
 
@@ -231,7 +232,7 @@ impl Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let (caller, live) = (principal(&context), Live::default());
-        let teller = Teller::new(&context, self.log_level.load(Ordering::Relaxed));
+        let mut teller = Teller::new(&context, self.log_level.load(Ordering::Relaxed));
         tokio::select! {
             biased;
             result = tools::install_packages(&self.server.runtime, &caller, request.arguments, live.clone()) => Ok(result.into()),
@@ -352,10 +353,17 @@ impl Teller {
     }
 
     /// Tells all that is new, for as long as this is polled.
-    async fn tell_on(mut self, live: Live) -> Infallible {
+    async fn tell_on(&mut self, live: Live) -> Infallible {
         loop {
             self.next(&live).await;
             self.tell(&live).await;
+        }
+    }
+
+    /// Tells what is left when a run has ended, so that whoever listens has heard the end of its output before the result comes.
+    async fn tell_rest(&mut self, live: &Live) {
+        if (self.token.is_some() || self.logs) && live.has_news() {
+            self.tell(live).await;
         }
     }
 
