@@ -64,6 +64,15 @@ def test_output_that_a_result_has_no_room_for_can_be_read(sandbox: SyncBelljar) 
     assert sandbox.read(f"run://{result.run}/stdout").decode() == everything
 
 
+def test_a_sandbox_tells_what_it_has(sandbox: SyncBelljar) -> None:
+    runtimes = sandbox.runtimes()
+    [bash] = [entry for entry in runtimes.languages if entry.language == "bash"]
+    assert bash.engines == ("native",) and runtimes.network == "none"
+    assert runtimes.defaults.timeout_ms <= runtimes.ceilings.timeout_ms
+    assert sandbox.environment().type == "host"
+    assert sandbox.packages(["no-such-package"]).missing == ("no-such-package",)
+
+
 def test_what_is_not_there_is_an_error(sandbox: SyncBelljar) -> None:
     with pytest.raises(BelljarError, match="there is no resource `run://nope/stdout"):
         sandbox.read("run://nope/stdout")

@@ -55,6 +55,8 @@ class RunOptions(TypedDict, total=False):
     """Seconds. A run that takes longer ends with the status `timed_out`."""
     memory_mb: int
     """Memory limit in MiB."""
+    network: Sequence[str]
+    """Hosts that the program connects to over HTTP, among those that the server allows (`args=["--network", …]`)."""
     on_output: Callable[[str], object]
     """Is called with new output while the run goes on, ten times a second at most, and with what belljar says while it
     installs packages. Of a flood it hears the latest 4 KiB, and it may not hear the end: the result has all of it."""

@@ -106,12 +106,13 @@ class RunPackages:
 
 @dataclass(frozen=True, kw_only=True)
 class Isolation:
-    """Which walls stood around the run."""
+    """Which walls stood around the run, and what it was granted outside of them."""
 
     level: str
     missing: tuple[str, ...]
     memory: str
     processes: str
+    granted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,10 +297,11 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Runtimes:
-    """What can be run here: languages, what a run gets without asking, and the most that it can ask for."""
+    """What can be run here: languages, what a run gets and what it can ask for, and what it reaches outside."""
 
     languages: tuple[Language, ...]
     unavailable: tuple[UnavailableLanguage, ...]
     defaults: Limits
     ceilings: Limits
     network: str
+    folders: tuple[str, ...] = ()
