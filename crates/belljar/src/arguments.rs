@@ -61,6 +61,26 @@ pub(crate) enum Command {
     Doctor(DoctorArguments),
 }
 
+impl Command {
+    /// What its flags let runs have outside of their sandbox.
+    pub(crate) fn grants(&self) -> GrantFlags<'_> {
+        match self {
+            Self::Run(arguments) => GrantFlags { mounts: &arguments.mounts, network: &arguments.network },
+            Self::Serve(arguments) => GrantFlags { mounts: &arguments.mounts, network: &arguments.network },
+            Self::Connect(_) | Self::Example(_) | Self::Setup(_) | Self::Audit(_) | Self::Doctor(_) => {
+                GrantFlags::default()
+            }
+        }
+    }
+}
+
+/// Folders and hosts, as they were written.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct GrantFlags<'a> {
+    pub(crate) mounts: &'a [String],
+    pub(crate) network: &'a [String],
+}
+
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit code: the program's own; 124 timed out; 137 ended by a limit or a signal; 125 belljar refused or failed."
@@ -111,9 +131,12 @@ pub(crate) struct RunArguments {
     /// Limit on processes and threads
     #[arg(long, value_name = "COUNT")]
     pub(crate) processes: Option<u32>,
-    /// Hosts that the program may connect to
+    /// Hosts that the program may connect to, such as example.org, *.example.org or example.org:8443; `*` is any public one
     #[arg(long, value_name = "HOST[:PORT]", value_delimiter = ',')]
     pub(crate) network: Vec<String>,
+    /// A folder of this machine that the program sees at GUEST, or where it is; `rw` lets the program change it (repeatable)
+    #[arg(long = "mount", value_name = "HOST[:GUEST][:ro|rw]")]
+    pub(crate) mounts: Vec<String>,
     /// Where to put the files that the program made
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -137,6 +160,12 @@ pub(crate) struct ServeArguments {
     /// Callers and their bearer tokens: a file with a line `NAME TOKEN` for each
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) tokens: Option<PathBuf>,
+    /// Hosts that callers may ask for in `network`, such as api.example.org or *.example.org; `*` is any public one
+    #[arg(long, value_name = "HOST[:PORT]", value_delimiter = ',')]
+    pub(crate) network: Vec<String>,
+    /// A folder of this machine that every run sees at GUEST, or where it is; `rw` lets runs change it (repeatable)
+    #[arg(long = "mount", value_name = "HOST[:GUEST][:ro|rw]")]
+    pub(crate) mounts: Vec<String>,
     /// Write a line for every run into this file: who, which code by its hash, which limits and walls, what came of it
     #[arg(long, value_name = "FILE")]
     pub(crate) audit: Option<PathBuf>,

@@ -91,7 +91,13 @@ impl Wall for Jail {
     fn isolation(&self) -> Isolation {
         let mut missing = self.native.report().isolation.missing.clone();
         missing.retain(|layer| !BESIDE_THE_POINT.contains(&layer.as_str()));
-        Isolation { level: Level::WasmAndJail, missing, memory: Enforcement::Wasm, processes: Enforcement::Wasm }
+        Isolation {
+            level: Level::WasmAndJail,
+            missing,
+            granted: Vec::new(),
+            memory: Enforcement::Wasm,
+            processes: Enforcement::Wasm,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! belljar as a library: everything behind the command line, put together from [`Settings`].
 
 pub mod engine;
+pub mod grants;
 pub mod provision;
 
 use std::ffi::OsString;
@@ -13,7 +14,7 @@ use sandbox::{Policy, Requirement};
 /// What the operator decided, resolved once. Nothing below this reads the environment.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Limits.
+    /// Limits, and what runs are granted.
     pub policy: Policy,
     /// The weakest isolation to accept.
     pub require: Requirement,
@@ -33,6 +34,8 @@ pub struct Settings {
     pub pythons: Vec<PathBuf>,
     /// What may be installed for programs.
     pub packages: PackagePolicy,
+    /// What no run may be let write to.
+    pub off_limits: Vec<PathBuf>,
     /// The environment, of which recipes and installations get what package clients need.
     pub environment: Vec<(OsString, OsString)>,
 }

@@ -46,7 +46,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     } else {
         Transport::None
     };
-    let settings = settings::resolve(&global, &Environment::read(), transport)?;
+    let settings = settings::resolve((&global, command.grants()), &Environment::read(), transport)?;
     // Two workers: a guest's output may be written to a slow reader on one while the other keeps time.
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let end = tokio.block_on(async {

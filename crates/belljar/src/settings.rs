@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use belljar::Settings;
+use belljar::{Settings, grants};
 use engine_native::ToolSearch;
 use packages::{Installs, PackagePolicy};
-use sandbox::{Bytes, Limits, Policy, Requirement};
+use sandbox::{Bytes, Folders, Limits, NetworkPolicy, Policy, Refusal, Requirement};
 use serde::Deserialize;
 use setup::Scratch;
 
-use crate::arguments::GlobalArguments;
+use crate::arguments::{GlobalArguments, GrantFlags};
 
 /// The configuration file. Like `--config`.
 const BELLJAR_CONFIG: &str = "BELLJAR_CONFIG";
@@ -73,6 +73,19 @@ struct File {
     packages: FilePackages,
     #[serde(default)]
     environments: FileEnvironments,
+    #[serde(default)]
+    mounts: Vec<String>,
+    #[serde(default)]
+    network: FileNetwork,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileNetwork {
+    #[serde(default)]
+    allow: Vec<String>,
+    #[serde(default)]
+    always: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -123,7 +136,7 @@ pub(crate) enum Transport {
 }
 
 pub(crate) fn resolve(
-    arguments: &GlobalArguments,
+    (arguments, grants): (&GlobalArguments, GrantFlags<'_>),
     environment: &Environment,
     transport: Transport,
 ) -> anyhow::Result<Settings> {
@@ -139,9 +152,11 @@ pub(crate) fn resolve(
     let policy = Policy {
         ceilings: file.limits.over(Limits::CEILING).context("in `limits` of the configuration")?,
         defaults: file.defaults.over(Limits::DEFAULT).context("in `defaults` of the configuration")?,
+        folders: Folders::default(),
+        network: file.network.under(grants.network)?,
     };
     let packages = file.packages.over(transport);
-    Ok(Settings {
+    let mut settings = Settings {
         packages: packages.context("in `packages` of the configuration")?,
         python: arguments.environment.clone().or(file.environments.default),
         pythons: file.environments.allow,
@@ -150,10 +165,23 @@ pub(crate) fn resolve(
         require,
         tools: ToolSearch { path: environment.path.clone(), home: environment.home.clone(), own: Vec::new() },
         scratch: scratch(environment),
+        off_limits: off_limits(arguments, environment),
         cache: cache(environment),
         recipes: if environment.keep_work { Scratch::Keep } else { Scratch::Clear },
         environment: environment.all.clone(),
-    })
+    };
+    // Those of a flag are meant instead of the file's.
+    let mounts = if grants.mounts.is_empty() { &file.mounts } else { grants.mounts };
+    let folders = mounts.iter().map(|text| grants::parse_folder(text)).collect::<Result<Vec<_>, _>>()?;
+    settings.grant_folders(folders)?;
+    Ok(settings)
+}
+
+/// What belljar works with: with that in their hands, runs would be what they like.
+fn off_limits(arguments: &GlobalArguments, environment: &Environment) -> Vec<PathBuf> {
+    let config = arguments.config.iter().chain(&environment.config).chain(&environment.config_home);
+    let own = config.chain(&environment.home).chain(&environment.path).cloned();
+    own.chain(std::env::current_exe()).chain([cache(environment)]).collect()
 }
 
 /// Where provisioned runtimes are kept.
@@ -188,6 +216,15 @@ fn read(path: &Path) -> anyhow::Result<File> {
 
 fn parse(text: &str, path: &Path) -> anyhow::Result<File> {
     toml::from_str(text).with_context(|| format!("the configuration `{}` is not valid", path.display()))
+}
+
+impl FileNetwork {
+    /// What callers may ask for is what flags say, if they do.
+    fn under(self, flags: &[String]) -> Result<NetworkPolicy, Refusal> {
+        let patterns = |texts: &[String]| texts.iter().map(|text| text.parse()).collect::<Result<Vec<_>, Refusal>>();
+        let allowed = if flags.is_empty() { &self.allow } else { flags };
+        Ok(NetworkPolicy { allowed: patterns(allowed)?, always: patterns(&self.always)? })
+    }
 }
 
 impl FilePackages {
@@ -264,15 +301,21 @@ mod tests {
             .expect("write");
         let mut environment = Environment { config: Some(path), ..Environment::default() };
 
-        let settings = resolve(&global(), &environment, Transport::Own).expect("settings");
+        let settings = resolve((&global(), GrantFlags::default()), &environment, Transport::Own).expect("settings");
         assert_eq!(settings.require, Requirement::Landlock);
         assert_eq!(settings.policy.ceilings.memory, Bytes::gib(1));
         assert_eq!(settings.policy.defaults.wall, Duration::from_secs(5));
 
         environment.require = Some("full".to_owned());
-        assert_eq!(resolve(&global(), &environment, Transport::Own).expect("settings").require, Requirement::Full);
+        assert_eq!(
+            resolve((&global(), GrantFlags::default()), &environment, Transport::Own).expect("settings").require,
+            Requirement::Full
+        );
         let flags = GlobalArguments { require: Some(Requirement::Landlock), ..global() };
-        assert_eq!(resolve(&flags, &environment, Transport::Own).expect("settings").require, Requirement::Landlock);
+        assert_eq!(
+            resolve((&flags, GrantFlags::default()), &environment, Transport::Own).expect("settings").require,
+            Requirement::Landlock
+        );
     }
 
     #[test]
@@ -282,7 +325,7 @@ mod tests {
         for text in ["requires = \"full\"", "[limits]\nmemory = \"lots\"", "require = \"none\""] {
             std::fs::write(&path, text).expect("write");
             let environment = Environment { config: Some(path.clone()), ..Environment::default() };
-            assert!(resolve(&global(), &environment, Transport::Own).is_err(), "{text}");
+            assert!(resolve((&global(), GrantFlags::default()), &environment, Transport::Own).is_err(), "{text}");
         }
     }
 }

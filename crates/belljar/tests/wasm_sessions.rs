@@ -43,6 +43,7 @@ impl Stage {
     /// `None` after saying why, where there are no runtimes.
     fn start() -> Option<Self> {
         let settings = Settings {
+            off_limits: Vec::new(),
             policy: Policy::default(),
             require: Requirement::Full,
             tools: ToolSearch { path: Vec::new(), home: None, own: Vec::new() },

@@ -41,6 +41,7 @@ impl Server {
     /// `None` after saying why, where there are no runtimes.
     fn start(slots: u32) -> Option<Arc<Self>> {
         let settings = Settings {
+            off_limits: Vec::new(),
             policy: Policy::default(),
             require: Requirement::Full,
             tools: ToolSearch { path: Vec::new(), home: None, own: Vec::new() },

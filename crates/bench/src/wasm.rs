@@ -208,6 +208,7 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
 fn settings(options: &Options) -> anyhow::Result<Settings> {
     let path = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from).into();
     Ok(Settings {
+        off_limits: Vec::new(),
         policy: Policy::default(),
         require: Requirement::Full,
         tools: ToolSearch { path, home: None, own: Vec::new() },

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::address::Reach;
 use crate::dial::Resolver;
 use crate::host::{Authority, HTTPS, Host, Name};
+use crate::pattern::{Pattern, is_public};
 use crate::traffic::Reason;
 use crate::upstream::Upstream;
 
@@ -27,10 +28,20 @@ struct Rules {
 }
 
 /// What holds for hosts that are not listed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Others {
     Closed,
     Public,
+    /// Of a program that its operator lets out.
+    Granted(Vec<Pattern>),
+}
+
+/// What is served beside tunnels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plain {
+    Refused,
+    /// Requests in the clear, which carry the whole address of what they want.
+    Served,
 }
 
 /// How long somebody may keep a connection waiting.
@@ -46,10 +57,6 @@ pub(crate) struct Patience {
 
 const PATIENCE: Patience =
     Patience { head: Duration::from_secs(10), connect: Duration::from_secs(15), idle: Duration::from_mins(2) };
-
-/// Names that mean something only on the network of whoever looks them up. The address check sees through them, but an upstream proxy
-/// looks names up itself, and would lead to its own network.
-const NOT_PUBLIC: &[&str] = &["localhost", "local", "internal", "home.arpa"];
 
 impl Gate {
     /// To these hosts only, each on its own port.
@@ -69,6 +76,12 @@ impl Gate {
     /// but the operator's own configuration, since whoever chooses the hosts can send them anything.
     pub fn to_any_public() -> Self {
         Self::to([]).with(|rules| rules.others = Others::Public)
+    }
+
+    /// To what these patterns say, for a program: in tunnels, and in plain HTTP.
+    pub fn for_programs(patterns: impl IntoIterator<Item = Pattern>) -> Self {
+        let patterns = patterns.into_iter().collect();
+        Self::to([]).with(|rules| rules.others = Others::Granted(patterns))
     }
 
     /// To these hosts too.
@@ -98,12 +111,23 @@ impl Gate {
     /// How far away an address of this host may be.
     pub(crate) fn admit(&self, target: &Authority) -> Result<Reach, Reason> {
         let listed = self.0.hosts.iter().filter(|host| host.authority() == target).map(Host::reach).max();
-        match (&target.name, listed, self.0.others) {
+        match (&target.name, listed, &self.0.others) {
+            (_, None, Others::Granted(patterns)) if patterns.iter().any(|pattern| pattern.admits(target)) => {
+                Ok(Reach::Public)
+            }
+            (_, None, Others::Granted(_)) => Err(Reason::NotGranted),
             (Name::Address(_), Some(Reach::Private), _) => Ok(Reach::Private),
             (Name::Address(_), _, _) => Err(Reason::Address),
             (Name::Domain(_), Some(reach), _) => Ok(reach),
-            (Name::Domain(name), None, Others::Public) if target.port == HTTPS && public(name) => Ok(Reach::Public),
+            (Name::Domain(name), None, Others::Public) if target.port == HTTPS && is_public(name) => Ok(Reach::Public),
             (Name::Domain(_), None, _) => Err(Reason::NotListed),
+        }
+    }
+
+    pub(crate) fn plain(&self) -> Plain {
+        match self.0.others {
+            Others::Granted(_) => Plain::Served,
+            Others::Closed | Others::Public => Plain::Refused,
         }
     }
 
@@ -142,9 +166,4 @@ impl Gate {
     pub(crate) fn waiting(self, change: impl FnOnce(&mut Patience)) -> Self {
         self.with(|rules| change(&mut rules.patience))
     }
-}
-
-fn public(name: &str) -> bool {
-    let in_zone = |zone: &&str| name.strip_suffix(*zone).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    name.contains('.') && !NOT_PUBLIC.iter().any(in_zone)
 }

@@ -67,6 +67,33 @@ pub(crate) fn target(head: &[u8]) -> Result<Authority, HeadError> {
     }
 }
 
+/// A request in the clear: whom it wants to reach, and its head as that one is to get it.
+///
+/// One for a connection: what comes behind it on the same one goes to the same host, whatever it says.
+pub(crate) fn plain(head: &[u8]) -> Result<(Authority, Vec<u8>), HeadError> {
+    let mut headers = [EMPTY_HEADER; MAX_HEADERS];
+    let mut request = Request::new(&mut headers);
+    request.parse(head).map_err(|_| HeadError::Malformed)?;
+    let (Some(method), Some(address), Some(version)) = (request.method, request.path, request.version) else {
+        return Err(HeadError::Malformed);
+    };
+    let address = address.strip_prefix("http://").ok_or(HeadError::NotConnect)?;
+    let (host, path) = address.split_at(address.find(['/', '?', '#']).unwrap_or(address.len()));
+    let target = Authority::parse(host, Some(HTTP)).map_err(|_| HeadError::Malformed)?;
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    let mut rewritten = format!("{method} {slash}{path} HTTP/1.{version}\r\nHost: {host}\r\n").into_bytes();
+    let is_ours = |name: &str| OURS.iter().any(|own| name.eq_ignore_ascii_case(own));
+    for header in request.headers.iter().filter(|header| !is_ours(header.name)) {
+        rewritten.extend([header.name.as_bytes(), b": ", header.value, b"\r\n"].concat());
+    }
+    rewritten.extend(b"Connection: close\r\n\r\n");
+    Ok((target, rewritten))
+}
+
+const HTTP: u16 = 80;
+/// Headers between a client and its proxy, and the host's, which is what was checked.
+const OURS: &[&str] = &["host", "connection", "keep-alive", "proxy-connection", "proxy-authorization", "te", "upgrade"];
+
 /// The status that an upstream proxy answers with.
 pub(crate) fn status(head: &[u8]) -> Option<u16> {
     let mut headers = [EMPTY_HEADER; MAX_HEADERS];

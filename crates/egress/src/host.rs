@@ -99,7 +99,7 @@ impl Authority {
 }
 
 impl Name {
-    fn parse(text: &str) -> Result<Self, HostError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, HostError> {
         let text = text.strip_suffix('.').unwrap_or(text);
         if let Ok(address) = text.parse() {
             return Ok(Self::Address(IpAddr::V4(address)));
@@ -117,7 +117,7 @@ impl Name {
     }
 }
 
-fn parse_port(text: &str) -> Option<u16> {
+pub(crate) fn parse_port(text: &str) -> Option<u16> {
     // Rust would read `+443` as well.
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|port| digits && *port != 0)

@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::dial::{Line, dial};
-use crate::gate::Gate;
-use crate::head::{Head, HeadError, target};
+use crate::gate::{Gate, Plain};
+use crate::head::{Head, HeadError, plain, target};
 use crate::traffic::{Denied, Log, Reason};
 use crate::tunnel;
 
@@ -58,10 +58,10 @@ async fn survive(error: io::Error) -> io::Result<()> {
 
 async fn connection(mut client: TcpStream, gate: Gate, log: Log) {
     match open(&mut client, &gate, &log).await {
-        Ok((line, sent)) => {
+        Ok(Opened { line, answer, sent }) => {
             // For speed only: handshakes are small and wait for each other.
             drop(client.set_nodelay(true));
-            if client.write_all(ESTABLISHED).await.is_ok() {
+            if client.write_all(answer).await.is_ok() {
                 tunnel::join(client, sent, line, &gate, &log).await;
             }
         }
@@ -69,11 +69,25 @@ async fn connection(mut client: TcpStream, gate: Gate, log: Log) {
     }
 }
 
-/// The far end, and what the client has sent for it already.
-async fn open(client: &mut TcpStream, gate: &Gate, log: &Log) -> Result<(Line, Vec<u8>), Refusal> {
+/// A way to the far end.
+struct Opened {
+    line: Line,
+    /// What the client is told.
+    answer: &'static [u8],
+    /// What the far end gets before all that the client still sends.
+    sent: Vec<u8>,
+}
+
+async fn open(client: &mut TcpStream, gate: &Gate, log: &Log) -> Result<Opened, Refusal> {
     let patience = gate.patience().head;
     let head = timeout(patience, Head::read(client)).await.unwrap_or(Err(HeadError::Slow(patience)))?;
-    let target = target(&head.bytes)?;
+    let (target, answer, sent) = match (target(&head.bytes), gate.plain()) {
+        (Err(HeadError::NotConnect), Plain::Served) => {
+            let (target, rewritten) = plain(&head.bytes)?;
+            (target, NOTHING, [rewritten, head.rest].concat())
+        }
+        (target, Plain::Served | Plain::Refused) => (target?, ESTABLISHED, head.rest),
+    };
     let connecting = async {
         let reach = gate.admit(&target)?;
         dial(gate, &target, reach).await
@@ -81,7 +95,7 @@ async fn open(client: &mut TcpStream, gate: &Gate, log: &Log) -> Result<(Line, V
     match connecting.await {
         Ok(line) => {
             log.reached(&target);
-            Ok((line, head.rest))
+            Ok(Opened { line, answer, sent })
         }
         Err(reason) => {
             let denied = Denied::new(&target, reason);
@@ -91,6 +105,8 @@ async fn open(client: &mut TcpStream, gate: &Gate, log: &Log) -> Result<(Line, V
     }
 }
 
+/// Whoever asked in the clear hears from the far end.
+const NOTHING: &[u8] = b"";
 const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// What a client is told instead of getting a tunnel.
@@ -110,7 +126,7 @@ impl Refusal {
             Self::Head(HeadError::Slow(_)) => "408 Request Timeout",
             Self::Head(HeadError::Long) => "431 Request Header Fields Too Large",
             Self::Denied(denied) => match denied.reason {
-                Reason::NotListed | Reason::Address | Reason::NotPublic => "403 Forbidden",
+                Reason::NotListed | Reason::NotGranted | Reason::Address | Reason::NotPublic => "403 Forbidden",
                 Reason::Slow(_) => "504 Gateway Timeout",
                 Reason::Unresolved
                 | Reason::Unreachable(_)

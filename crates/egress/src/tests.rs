@@ -3,6 +3,7 @@
 mod addresses;
 mod ends;
 mod heads;
+mod programs;
 mod refusals;
 mod tunnels;
 mod upstreams;

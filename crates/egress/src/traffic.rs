@@ -45,11 +45,14 @@ pub enum Reason {
     /// The gate does not lead there.
     #[error("is not a registry of this server's configuration")]
     NotListed,
+    /// The program may not go there.
+    #[error("is not among the hosts that this run may connect to")]
+    NotGranted,
     /// It is an address, and not one that the operator named.
     #[error("is an address; registries are reached by the names in this server's configuration")]
     Address,
     /// Every address that it has is private, or special.
-    #[error("has no public address, and this server's configuration does not say that it is private")]
+    #[error("has no public address, and is no private registry of this server's configuration")]
     NotPublic,
     /// It has no address, or no name server answered.
     #[error("cannot be found: its name does not resolve")]

@@ -35,6 +35,9 @@ pub enum NativeError {
     /// Packages cannot be shown to a run without namespaces.
     #[error("this host gives runs no root of their own, so packages cannot be shown to them")]
     NoLayers,
+    /// Nothing outside of a run's walls can be granted to one without namespaces.
+    #[error("this host gives runs no root and no network of their own, so they cannot be granted folders or hosts")]
+    NoGrants,
     /// The tool has no way to be given packages.
     #[error("`{0}` cannot be given packages; install Node.js or Deno, or use another engine")]
     NoPackages(&'static str),

@@ -95,6 +95,7 @@ pub(crate) async fn probe(
     let isolation = Isolation {
         level: Level::None,
         missing: vec!["everything".to_owned()],
+        granted: Vec::new(),
         memory: Enforcement::Rlimit,
         processes: Enforcement::Rlimit,
     };
@@ -198,6 +199,7 @@ fn report(level: Level, seen: &Seen, holders: Holders, failed: Vec<FailedAttempt
     let isolation = Isolation {
         level,
         missing: layers.iter().filter(|layer| !layer.stands).map(|layer| layer.name.clone()).collect(),
+        granted: Vec::new(),
         memory,
         processes: holders.processes.map_or(Enforcement::Rlimit, enforcement),
     };

@@ -21,8 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jail::{Layer, View};
 use sandbox::{
-    BoxFuture, Engine, EngineError, EngineId, Evidence, Language, Level, LiveOutput, Outcome, Package, PackageUse,
-    Plan, Refusal, Requirement, RuntimeInfo, Sandbox, Session, SessionError, Step, Toolchain, diagnose,
+    BoxFuture, Engine, EngineError, EngineId, Evidence, Isolation, Language, Level, LiveOutput, Outcome, Package,
+    PackageUse, Plan, Refusal, Requirement, RuntimeInfo, Sandbox, Session, SessionError, Step, Toolchain, diagnose,
 };
 use tokio::sync::OnceCell;
 
@@ -38,7 +38,7 @@ use environment::Chosen;
 use host::WallKind;
 use launcher::LauncherProcess;
 use parked::Parked;
-use run::{Finished, Input};
+use run::{Finished, Input, WayOut};
 use session::NativeSession;
 use tools::FoundTool;
 
@@ -254,7 +254,7 @@ impl Shared {
             promoted: None,
             packages: None,
             runtime,
-            isolation: self.report.isolation.clone(),
+            isolation: self.isolation(plan.granted()),
             usage: finished.usage,
         })
     }
@@ -267,16 +267,18 @@ impl Shared {
         given: &[Given<'_>],
         live: &mut dyn LiveOutput,
     ) -> Result<Finished, NativeError> {
+        self.can_grant(plan)?;
         let mut recipe = recipe::for_plan(plan, &tool.found, &self.view, self.walls()?)?;
         recipe.spec.without.clone_from(&self.without);
         let contents: Vec<&[u8]> = recipe.contents.iter().map(AsRef::as_ref).collect();
+        let (gate, log) = (gate(plan), egress::Log::default());
         let input = Input {
             contents: &contents,
             stdin: plan.stdin(),
             output: plan.limits().output,
             files: given,
             collect: plan.collect(),
-            way_out: None,
+            way_out: gate.as_ref().map(|gate| WayOut { gate, log: &log }),
         };
         run::run(&self.launcher, &recipe.spec, input, live).await
     }
@@ -335,9 +337,27 @@ impl Shared {
         Ok(Arc::new(Tool { found, version: OnceCell::new() }))
     }
 
+    /// Whether what a plan is granted can be given here. Folders need a root of the run's own, and every layer around it.
+    fn can_grant(&self, plan: &Plan) -> Result<(), NativeError> {
+        let is_possible = matches!(self.walls()?, jail::Walls::Namespaces { .. }) && self.without.is_empty();
+        if is_possible || plan.granted().is_empty() { Ok(()) } else { Err(NativeError::NoGrants) }
+    }
+
+    /// The walls around a run to which this is granted.
+    fn isolation(&self, granted: Vec<String>) -> Isolation {
+        Isolation { granted, ..self.report.isolation.clone() }
+    }
+
     fn walls(&self) -> Result<jail::Walls, NativeError> {
         self.walls.as_ref().map(WallKind::walls).ok_or(NativeError::SupervisorLost)
     }
+}
+
+/// Where a plan's way out leads, if it has one.
+fn gate(plan: &Plan) -> Option<egress::Gate> {
+    // Both sides read the same spelling. What this one did not know would lead nowhere.
+    let patterns = plan.network().iter().filter_map(|pattern| egress::Pattern::parse(&pattern.to_string()).ok());
+    (!plan.network().is_empty()).then(|| egress::Gate::for_programs(patterns))
 }
 
 /// The first run of digits and dots with at least one dot, such as `3.11.2` in `Python 3.11.2`.

@@ -2,7 +2,7 @@
 //! programs wanted. A program that comes is given to one of them, which is used for that and ends with it.
 //!
 //! What waits has seen nothing of anybody: it is what would be started for the program, only sooner. It is used when it makes no difference
-//! but that of time: for a run with the same limits and packages, without variables or an environment of its own, whose program imports
+//! but that of time: for a run with the same limits and packages, to which nothing is granted, without variables or an environment of its own, whose program imports
 //! everything that was imported ahead.
 //!
 //! How many wait follows what is wanted. One of a kind is there for the next program; every program that finds none ready makes it one
@@ -129,7 +129,10 @@ struct Kind {
 impl Kind {
     /// Of a plan that something could wait for.
     fn of(plan: &Plan, tool: &FoundTool) -> Option<Self> {
-        let is_plain = plan.env().is_empty() && plan.variables().is_empty() && plan.compiler_args().is_empty();
+        let is_plain = plan.env().is_empty()
+            && plan.variables().is_empty()
+            && plan.compiler_args().is_empty()
+            && plan.granted().is_empty();
         if tool.toolchain.waiting.is_none() || !is_plain {
             return None;
         }

@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use jail::{Access, Batch, Command, Egress, File, Place, Places, Purpose, Spec, Stdio, View, Walls};
-use sandbox::{AddressSpace, Layer, LayerKind, Limits, NODE_PACKAGES, PYTHON_PACKAGES, PackageUse, Plan, ProgramNames};
+use jail::{Access, Batch, Command, EGRESS, Egress, File, Place, Places, Purpose, Spec, Stdio, View, Walls};
+use sandbox::{
+    AddressSpace, FolderAccess, Layer, LayerKind, Limits, NODE_PACKAGES, PYTHON_PACKAGES, PackageUse, Plan,
+    ProgramNames,
+};
 
 use crate::displays;
 use crate::error::NativeError;
@@ -30,6 +33,7 @@ pub(crate) fn for_plan<'a>(
         names: plan.names(),
         memory_mb: plan.limits().memory.whole_mib(),
         database: database(plan),
+        egress: egress(plan),
     };
     let mut commands = Vec::new();
     if let Some(compile) = tool.toolchain.compile {
@@ -56,6 +60,7 @@ pub(crate) fn for_plan<'a>(
     if let Some(layer) = plan.layer() {
         show(layer, tool, &mut view, &walls)?;
     }
+    add_folders(plan, &mut view);
     let told_of_packages = plan.layer().is_some() && tool.toolchain.packages == PackageUse::Preset;
     if !plan.variables().is_empty() || told_of_packages {
         let preset = tool.toolchain.variables.ok_or(NativeError::NoVariables(tool.toolchain.program))?;
@@ -82,7 +87,7 @@ pub(crate) fn for_plan<'a>(
     }
     let spec = Spec {
         view,
-        egress: Egress::None,
+        egress: kitchen.egress,
         limits: limits(plan.limits()),
         environment,
         files,
@@ -132,6 +137,7 @@ pub(crate) fn for_version(tool: &FoundTool, view: &View, walls: Walls) -> Spec {
         names: &names,
         memory_mb: Limits::DEFAULT.memory.whole_mib(),
         database: None,
+        egress: Egress::None,
     };
     let program = tool.program.clone();
     let zeroth = program.to_string_lossy().into_owned();
@@ -164,6 +170,7 @@ pub(crate) fn for_interpreter(
         names: plan.names(),
         memory_mb: plan.limits().memory.whole_mib(),
         database: None,
+        egress: egress(plan),
     };
     let driver = files.first().map_or("", |(name, _)| name);
     let driver = kitchen.places.build.join(driver).to_string_lossy().into_owned();
@@ -200,6 +207,17 @@ pub(crate) fn add_reads(tool: &FoundTool, view: &mut View) {
     }
 }
 
+/// Adds the folders of the host that a plan is granted.
+pub(crate) fn add_folders(plan: &Plan, view: &mut View) {
+    for folder in plan.folders() {
+        let access = match folder.access() {
+            FolderAccess::Read => Access::Read,
+            FolderAccess::Write => Access::Write,
+        };
+        view.grant(folder.source(), folder.target(), access);
+    }
+}
+
 /// What templates are filled from.
 struct Kitchen<'a> {
     tool: &'a FoundTool,
@@ -208,6 +226,7 @@ struct Kitchen<'a> {
     memory_mb: u64,
     /// Its name in the workspace.
     database: Option<&'a str>,
+    egress: Egress,
 }
 
 impl Kitchen<'_> {
@@ -256,13 +275,34 @@ impl Kitchen<'_> {
         let own = [("PATH", path), ("HOME", temporary.clone()), ("TMPDIR", temporary), ("LANG", "C.UTF-8".to_owned())];
         let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
         let toolchain = self.tool.toolchain.env.iter().map(|(name, value)| ((*name).to_owned(), self.fill(value)));
+        let way_out = match self.egress {
+            Egress::None => Vec::new(),
+            Egress::ThroughServer => way_out(),
+        };
         let mut variables: Vec<(String, String)> = Vec::new();
-        for (name, value) in own.chain(toolchain).chain(caller.iter().cloned()) {
+        for (name, value) in own.chain(way_out).chain(toolchain).chain(caller.iter().cloned()) {
             variables.retain(|(present, _)| *present != name);
             variables.push((name, value));
         }
         variables.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
     }
+}
+
+/// Whether a plan's jail has a way out.
+pub(crate) fn egress(plan: &Plan) -> Egress {
+    if plan.network().is_empty() { Egress::None } else { Egress::ThroughServer }
+}
+
+/// What tells programs of their way out. Most look for one of these by themselves; Node does from version 24 on, if it is told to.
+fn way_out() -> Vec<(String, String)> {
+    let proxy = format!("http://{EGRESS}");
+    let names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].map(|name| (name, proxy.as_str()));
+    let own = ("NO_PROXY", "localhost,127.0.0.1,::1");
+    let both = names
+        .into_iter()
+        .chain([own])
+        .flat_map(|(name, value)| [name.to_owned(), name.to_ascii_lowercase()].map(|name| (name, value.to_owned())));
+    both.chain([("NODE_USE_ENV_PROXY".to_owned(), "1".to_owned())]).collect()
 }
 
 fn address_space(kind: AddressSpace) -> jail::AddressSpace {

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use jail::{Limit, SeenUsage, Writing};
 use sandbox::{
-    BoxFuture, CpuSource, EngineError, EngineId, Evidence, FileError, FilePart, FileRead, FolderEntry, Language, Layer,
-    LimitKind, LiveOutput, MemorySource, Outcome, Plan, Session, SessionError, SessionState, Status, Step, Usage,
-    WorkspacePath, WriteMode, diagnose,
+    BoxFuture, CpuSource, EngineError, EngineId, Evidence, FileError, FilePart, FileRead, FolderEntry, HostPattern,
+    Language, Layer, LimitKind, LiveOutput, MemorySource, Outcome, Plan, Refusal, Session, SessionError, SessionState,
+    Status, Step, Usage, WorkspacePath, WriteMode, diagnose,
 };
 
 use crate::collect::Survey;
@@ -52,6 +52,9 @@ pub(crate) struct NativeSession {
     known: Option<Survey>,
     /// Programs that were put into the workspace to be run.
     programs: HashSet<String>,
+    /// What it was granted when it was opened, outside of its jail.
+    granted: Vec<String>,
+    network: Vec<HostPattern>,
     used: SeenUsage,
     memory_kills: u64,
 }
@@ -75,7 +78,7 @@ impl NativeSession {
     /// A session for plans like this one.
     pub(crate) async fn open(shared: Arc<Shared>, first: &Plan) -> Result<Self, NativeError> {
         let spec = shared.session_spec(first)?;
-        let room = Room::open(&shared.launcher, &spec).await?;
+        let room = Room::open(&shared.launcher, &spec, crate::gate(first)).await?;
         Ok(Self {
             shared,
             room,
@@ -84,12 +87,15 @@ impl NativeSession {
             layers: Vec::new(),
             known: None,
             programs: HashSet::new(),
+            granted: first.granted(),
+            network: first.network().to_vec(),
             used: SeenUsage::default(),
             memory_kills: 0,
         })
     }
 
     async fn cell(&mut self, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, NativeError> {
+        let plan = self.with_its_network(plan)?;
         let language = plan.language();
         let shared = Arc::clone(&self.shared);
         let tool = shared.tool_for(&plan)?;
@@ -100,6 +106,16 @@ impl NativeSession {
             outcome.runtime = runtime;
         }
         Ok(outcome)
+    }
+
+    /// A live interpreter cannot be kept from what an earlier cell could reach, and its jail has one way out or none.
+    fn with_its_network(&self, plan: Plan) -> Result<Plan, NativeError> {
+        if let Some(host) = plan.network().iter().find(|host| !host.is_within(self.network.iter())) {
+            let message = format!("`network` asks for `{host}`, with which this session was not opened");
+            let hint = "ask for it with the first call of a new session";
+            return Err(NativeError::Refused(Refusal::new("network", message, hint)));
+        }
+        Ok(plan.in_network(self.network.clone()))
     }
 
     async fn run_cell(&mut self, plan: &Plan, tool: &Tool, live: &mut dyn LiveOutput) -> Result<Outcome, NativeError> {
@@ -153,7 +169,7 @@ impl NativeSession {
             promoted: None,
             packages: None,
             runtime: tool.describe(plan.language(), String::new()),
-            isolation: self.shared.report.isolation.clone(),
+            isolation: self.shared.isolation(self.granted.clone()),
             usage: Usage {
                 wall,
                 cpu: Duration::from_micros(self.used.cpu_micros.saturating_sub(cpu_before)),

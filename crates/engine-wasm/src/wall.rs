@@ -40,6 +40,7 @@ impl Wall for NoWall {
         Isolation {
             level: Level::Wasm,
             missing: vec!["jail".to_owned()],
+            granted: Vec::new(),
             memory: Enforcement::Wasm,
             processes: Enforcement::Wasm,
         }

@@ -26,6 +26,7 @@ pub enum Step {
     JoinCgroup,
     PrivateMounts,
     OpenSource,
+    MapFolder,
     AssumeIdentity,
     MountRoot,
     PlaceEntry,
@@ -58,6 +59,9 @@ impl Step {
             Self::JoinCgroup => "use a cgroup",
             Self::PrivateMounts => "make mounts private",
             Self::OpenSource => "open a directory to show the guest",
+            Self::MapFolder => {
+                "give guests the rights of a folder's owner; run belljar as that user, or let everybody write there"
+            }
             Self::AssumeIdentity => "take on the guest's user id",
             Self::MountRoot => "mount a root for the guest",
             Self::PlaceEntry => "show the guest a directory",

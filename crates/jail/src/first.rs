@@ -88,21 +88,21 @@ fn prepare(inheritance: &Inheritance<'_>) -> Result<Prepared, Failure> {
     let counters = inheritance.group.counters();
     if let Some(blueprint) = &inheritance.blueprint {
         match wire::receive::<Go>(&inheritance.gate) {
-            Ok(Some((Go::Ahead, _))) => raise_root(blueprint, inheritance.identity)?,
+            Ok(Some((Go::Ahead, folders))) => raise_root(blueprint, inheritance.identity, folders)?,
             _ => return Err(Failure::new(Step::Receive, "the launcher is gone", libc::ECHILD)),
         }
     }
     Ok(Prepared { processes, counters })
 }
 
-fn raise_root(blueprint: &Blueprint, identity: Identity) -> Result<(), Failure> {
+fn raise_root(blueprint: &Blueprint, identity: Identity, folders: Vec<OwnedFd>) -> Result<(), Failure> {
     let groups = match identity {
         Identity::Own(_) => Groups::Clear,
         Identity::Same => Groups::Keep,
     };
     // Out of memory, the kernel takes this run before the server. Processes inherit it; where it is refused, it is the host's choice.
     fs::write("/proc/self/oom_score_adj", "1000").ok();
-    root::raise(blueprint, groups)
+    root::raise(blueprint, groups, folders)
 }
 
 /// Settles into new namespaces: nothing mounted here may propagate to the host, the loopback interface is up, the host name is ours.
@@ -143,7 +143,7 @@ fn build_and_supervise(
     match &inheritance.blueprint {
         None => {
             if let Some(blueprint) = &blueprint {
-                raise_root(blueprint, identity)?;
+                raise_root(blueprint, identity, Vec::new())?;
             }
         }
         // The launcher chose this process for its root; what is mounted and what Landlock grants must be the same.
@@ -198,7 +198,7 @@ impl Run<'_> {
         if self.spec.purpose == Purpose::Session {
             return SessionSupervisor {
                 spec: self.spec,
-                filter: &filters.namespaces,
+                filter: filters.of(self.spec),
                 rules: root::rules(self.spec),
                 memory: self.memory,
                 report: self.report,
@@ -210,7 +210,7 @@ impl Run<'_> {
         Supervisor {
             lockdown: Lockdown {
                 spec: self.spec,
-                filter: &filters.namespaces,
+                filter: filters.of(self.spec),
                 rules: root::rules(self.spec),
                 working_directory: Path::new(crate::spec::WORKSPACE),
                 environment: environment(self.spec)?,
@@ -252,7 +252,7 @@ impl Run<'_> {
         Supervisor {
             lockdown: Lockdown {
                 spec: self.spec,
-                filter: &filters.landlock,
+                filter: filters.of(self.spec),
                 rules: rules_on_host(self.spec, &scratch),
                 working_directory: &working_directory,
                 environment: environment(self.spec)?,

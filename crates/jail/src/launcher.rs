@@ -11,11 +11,12 @@ use seccompiler::BpfProgram;
 use crate::cgroup::{Cgroups, RunGroup};
 use crate::failure::{At as _, Failure, Step};
 use crate::first::{self, Identity, Inheritance};
+use crate::folder;
 use crate::guest::MemoryHolder;
 use crate::identity::Identities;
 use crate::seccomp::{self, Files, Memfd, Profile, Sockets};
 use crate::show::Rooms;
-use crate::spec::{Blueprint, Purpose};
+use crate::spec::{Blueprint, Purpose, Spec, Walls};
 use crate::sys::{self, Cloned};
 use crate::watchdog::Processes;
 use crate::wire::{self, Demand, Ended, Go, Namespaces, Order, Report, Shown};
@@ -88,8 +89,20 @@ const SPARES: usize = 2;
 
 /// The compiled filters: one for each kind of walls, given how this host holds memory.
 pub(crate) struct Filters {
-    pub(crate) namespaces: BpfProgram,
-    pub(crate) landlock: BpfProgram,
+    namespaces: BpfProgram,
+    /// With folders of the host that a guest can change.
+    granted: BpfProgram,
+    landlock: BpfProgram,
+}
+
+impl Filters {
+    pub(crate) fn of(&self, spec: &Spec) -> &BpfProgram {
+        match spec.walls {
+            Walls::Namespaces { .. } if spec.view.has_writable_grants() => &self.granted,
+            Walls::Namespaces { .. } => &self.namespaces,
+            Walls::Landlock { .. } => &self.landlock,
+        }
+    }
 }
 
 /// A first process in its namespaces, with its user id and in its cgroup, that waits for a run. Used once.
@@ -134,6 +147,7 @@ impl Launcher {
             identities: Identities::choose(),
             filters: Filters {
                 namespaces: seccomp::compile(Profile { sockets: Sockets::Own, memfd, files: Files::Own })?,
+                granted: seccomp::compile(Profile { sockets: Sockets::Own, memfd, files: Files::Granted })?,
                 landlock: seccomp::compile(Profile { sockets: Sockets::None, memfd, files: Files::Hosts })?,
             },
             runs: Vec::new(),
@@ -217,8 +231,14 @@ impl Launcher {
             return None;
         }
         let position = |wanted: &Option<Blueprint>| self.spares.iter().position(|spare| spare.blueprint == *wanted);
-        let index = position(&order.blueprint).or_else(|| position(&None))?;
+        let without = || if self.hands_folders(order.blueprint.as_ref()) { None } else { position(&None) };
+        let index = position(&order.blueprint).or_else(without)?;
         Some(self.spares.swap_remove(index))
+    }
+
+    /// Whether a root like this has folders that its first process cannot open by itself as somebody who may use them.
+    fn hands_folders(&self, blueprint: Option<&Blueprint>) -> bool {
+        self.identities.are_own() && blueprint.is_some_and(|blueprint| blueprint.view.has_grants())
     }
 
     /// Prepares for more runs like this one. Spares for another kind would wait for nothing.
@@ -285,6 +305,9 @@ impl Launcher {
     fn begin(&mut self, order: &Order, report: &OwnedFd, descriptors: &[OwnedFd]) -> Result<Run, Failure> {
         let first = match self.take_spare(order) {
             Some(spare) => spare,
+            None if self.hands_folders(order.blueprint.as_ref()) => {
+                self.first_process(order.namespaces, order.blueprint.clone())?
+            }
             None => self.first_process(order.namespaces, None)?,
         };
         // While its first process can be looked into.
@@ -356,8 +379,8 @@ impl Launcher {
         };
         let spare = Spare { pid, pidfd, user, group, gate, blueprint };
         let mapped = if namespaces == Namespaces::None { Ok(()) } else { self.map_identity(&spare, group_id) };
-        let told = mapped.and_then(|()| match spare.blueprint {
-            Some(_) => wire::send(&spare.gate, &Go::Ahead, &[]).at(Step::MapIdentity),
+        let told = mapped.and_then(|()| match &spare.blueprint {
+            Some(blueprint) => self.send_ahead(&spare, blueprint, group_id),
             None => Ok(()),
         });
         match told {
@@ -382,6 +405,17 @@ impl Launcher {
         let inner = crate::spec::GUEST_ID;
         write("uid_map", format!("{inner} {} 1", spare.user))?;
         write("gid_map", format!("{inner} {group_id} 1"))
+    }
+
+    /// Has a first process build its root, with folders that are granted to its guest.
+    fn send_ahead(&self, spare: &Spare, blueprint: &Blueprint, group_id: u32) -> Result<(), Failure> {
+        let folders = if self.hands_folders(Some(blueprint)) {
+            folder::open_for(&blueprint.view.mounts, (spare.user, group_id))?
+        } else {
+            Vec::new()
+        };
+        let folders: Vec<_> = folders.iter().map(|folder| folder.as_fd()).collect();
+        wire::send(&spare.gate, &Go::Ahead, &folders).at(Step::MapIdentity)
     }
 
     /// Ends a first process that has no run.

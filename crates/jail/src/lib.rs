@@ -12,6 +12,7 @@ mod client;
 mod contents;
 mod failure;
 mod first;
+mod folder;
 mod guest;
 mod identity;
 mod landlock;

@@ -18,11 +18,12 @@ use rustix::mount::{
 
 use crate::contents::Contents;
 use crate::failure::{At as _, Failure, Step};
+use crate::folder;
 use crate::landlock::{Grant, Rule, rule};
 use crate::probe;
 use crate::spec::{self, BUILD, Blueprint, GUEST_ID, PidScope, Proc, Purpose, SHOWN, Spec, WORKSPACE};
 use crate::sys::{self, Groups, MountAccess};
-use crate::view::{Access, Mount};
+use crate::view::{Access, Mount, Origin};
 
 /// The device nodes a guest gets.
 pub(crate) const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
@@ -52,11 +53,13 @@ pub(crate) fn rules(spec: &Spec) -> Vec<Rule> {
 }
 
 /// Builds the root, makes it this process's, and takes on the guest's identity. Nothing in it is of a certain run yet: see [`furnish`].
-pub(crate) fn raise(blueprint: &Blueprint, groups: Groups) -> Result<(), Failure> {
+///
+/// `handed` are mounts of the folders that are granted to its guest, from a launcher that makes them itself.
+pub(crate) fn raise(blueprint: &Blueprint, groups: Groups, handed: Vec<OwnedFd>) -> Result<(), Failure> {
     // Sources first, with the server's own user id: paths below a private home open, and what is opened here cannot be swapped for
     // something else before it is placed.
     let view = open_sources(blueprint.view.paths.iter().map(PathBuf::as_path))?;
-    let mounts = open_mounts(&blueprint.view.mounts)?;
+    let mounts = open_mounts(&blueprint.view.mounts, handed)?;
     let devices = open_sources(DEVICES.iter().map(Path::new))?;
     // Only a pid namespace of our own may have a fresh /proc.
     let host_proc = match blueprint.processes {
@@ -119,7 +122,7 @@ pub(crate) fn raise(blueprint: &Blueprint, groups: Groups) -> Result<(), Failure
 /// leaves there.
 pub(crate) fn furnish(spec: &Spec, contents: &Contents) -> Result<OwnedFd, Failure> {
     // The directories made with the root, and the file system's own, are not the guest's to pay for.
-    let inodes = u64::from(spec.limits.files) + 7;
+    let inodes = u64::from(spec.limits.files) + 7 + made_for_mounts(&spec.view.mounts);
     let options = CString::new(format!("size={},nr_inodes={inodes}", spec.limits.disk))
         .map_err(|_| Failure::new(Step::MountScratch, "options", libc::EINVAL))?;
     // One file system behind all writable places, so one of them stands for all.
@@ -131,6 +134,13 @@ pub(crate) fn furnish(spec: &Spec, contents: &Contents) -> Result<OwnedFd, Failu
 
 fn is_below_writable(path: &Path) -> bool {
     WRITABLE.iter().any(|place| path.starts_with(place))
+}
+
+/// Directories that mounts in writable places need, at most.
+fn made_for_mounts(mounts: &[Mount]) -> u64 {
+    let below =
+        |mount: &Mount| WRITABLE.iter().find_map(|place| Some(mount.target.strip_prefix(place).ok()?.iter().count()));
+    mounts.iter().filter_map(below).map(|count| count as u64).sum()
 }
 
 struct Source<'a> {
@@ -154,10 +164,16 @@ fn open_sources<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Vec<Sou
 }
 
 /// The same for folders that go to another place, every one of which has to be there.
-fn open_mounts(mounts: &[Mount]) -> Result<Vec<(Source<'_>, MountAccess)>, Failure> {
-    let open = |mount: &'_ Mount| -> Result<OwnedFd, Failure> {
-        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-        open_tree(CWD, &mount.source, flags).at_path(Step::OpenSource, &mount.source)
+fn open_mounts(mounts: &[Mount], handed: Vec<OwnedFd>) -> Result<Vec<(Source<'_>, MountAccess)>, Failure> {
+    let mut handed = handed.into_iter();
+    let mut open = |mount: &'_ Mount| -> Result<OwnedFd, Failure> {
+        match mount.origin {
+            Origin::Own => {
+                let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+                open_tree(CWD, &mount.source, flags).at_path(Step::OpenSource, &mount.source)
+            }
+            Origin::Operator => handed.next().map_or_else(|| folder::open(&mount.source), Ok),
+        }
     };
     let access = |access| match access {
         Access::Read => MountAccess::ReadOnly,
@@ -232,7 +248,7 @@ const SCRATCH_FLAGS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 /// until [`furnish`] sets that.
 fn mount_scratch() -> io::Result<()> {
     fs::create_dir("scratch")?;
-    mount("tmpfs", "scratch", "tmpfs", SCRATCH_FLAGS, Some(c"size=64k,nr_inodes=16,mode=755"))?;
+    mount("tmpfs", "scratch", "tmpfs", SCRATCH_FLAGS, Some(c"size=64k,nr_inodes=1k,mode=755"))?;
     for (index, place) in WRITABLE.iter().enumerate() {
         let source = format!("scratch/{index}");
         let target = inside(place);

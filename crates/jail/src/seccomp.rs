@@ -22,6 +22,9 @@ pub(crate) struct Profile {
 pub(crate) enum Files {
     /// The run has a root of its own: no path leads to a file of the host that it could change.
     Own,
+    /// The same but for folders that its operator lets it change. What it makes there belongs to somebody on the host, whose rights no
+    /// program in it may give to whoever starts it.
+    Granted,
     /// It has the host's, and Landlock does not mediate modes, owners, times and attributes: a guest could change those of any file
     /// of its user.
     Hosts,
@@ -113,6 +116,10 @@ fn build(profile: Profile) -> Result<BpfProgram, seccompiler::BackendError> {
     rules.insert(SYS_fcntl, vec![rule([differs(1, F_NOTIFY)?, differs(1, F_SETLEASE)?])?]);
     match profile.files {
         Files::Own => rules.extend(METADATA_BY_PATH.iter().map(|number| (*number, Vec::new()))),
+        Files::Granted => {
+            rules.extend(METADATA_BY_PATH.iter().map(|number| (*number, Vec::new())));
+            no_set_id_bits(&mut rules)?;
+        }
         // By descriptor only, for which Landlock has to let the file be opened. `utimensat` without a path is `futimens`.
         Files::Hosts => {
             rules.insert(SYS_utimensat, vec![rule([wide_equals(1, 0)?])?]);
@@ -153,7 +160,7 @@ fn own_processes_only(
 ) -> Result<(), seccompiler::BackendError> {
     let allowed = |argument: u8| match files {
         // The supervisor is pid 1. Threads of the guest's own have other numbers, and runtimes set those by number.
-        Files::Own => differs(argument, 1),
+        Files::Own | Files::Granted => differs(argument, 1),
         Files::Hosts => equals(argument, 0),
     };
     // RLIMIT_CORE is 1, which keeps the kernel from piping a core dump to the host's handler; 0 would not, so it stays out of reach.
@@ -169,6 +176,37 @@ fn own_processes_only(
     rules.insert(SYS_setpriority, vec![of(u64::from(PRIO_PROCESS))?, of(u64::from(PRIO_PGRP))?]);
     Ok(())
 }
+
+/// Keeps set-user-id and set-group-id bits out of every call that gives a file its mode. `openat2` has the mode behind a pointer, so it goes
+/// off the list, and libraries fall back to `openat`.
+fn no_set_id_bits(rules: &mut BTreeMap<i64, Vec<SeccompRule>>) -> Result<(), seccompiler::BackendError> {
+    const SET_ID: u64 = 0o6000;
+    // `__O_TMPFILE`, without the `O_DIRECTORY` that comes with it.
+    const MAKES_A_FILE: u64 = 0o100 | 0o20_000_000;
+    rules.remove(&SYS_openat2);
+    for (call, mode) in MODES {
+        rules.insert(*call, vec![rule([masked(*mode, SET_ID, 0)?])?]);
+    }
+    // Where no file is made the mode is no argument, and may be anything.
+    for (call, flags) in OPENS {
+        let makes_none = rule([masked(*flags, MAKES_A_FILE, 0)?])?;
+        rules.insert(*call, vec![makes_none, rule([masked(*flags + 1, SET_ID, 0)?])?]);
+    }
+    Ok(())
+}
+
+/// Calls with a mode, and which argument that is.
+#[cfg(target_arch = "x86_64")]
+const MODES: &[(i64, u8)] =
+    &[(SYS_chmod, 1), (SYS_creat, 1), (SYS_fchmod, 1), (SYS_fchmodat, 2), (SYS_mknod, 1), (SYS_mknodat, 2)];
+#[cfg(not(target_arch = "x86_64"))]
+const MODES: &[(i64, u8)] = &[(SYS_fchmod, 1), (SYS_fchmodat, 2), (SYS_mknodat, 2)];
+
+/// Calls that open a file or make one, and which argument says so. The mode is the next one.
+#[cfg(target_arch = "x86_64")]
+const OPENS: &[(i64, u8)] = &[(SYS_open, 1), (SYS_openat, 2)];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENS: &[(i64, u8)] = &[(SYS_openat, 2)];
 
 const F_NOTIFY: u64 = 1026;
 const F_SETLEASE: u64 = 1024;

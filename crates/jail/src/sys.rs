@@ -139,16 +139,37 @@ impl MountAccess {
 
 /// Restricts a detached mount and all mounts below it.
 pub(crate) fn restrict_tree(mount: BorrowedFd<'_>, access: MountAccess) -> io::Result<()> {
-    set_mount_attributes(mount, c"", (libc::AT_EMPTY_PATH | libc::AT_RECURSIVE) as u32, access.attributes())
+    set_mount_attributes(mount, c"", WHOLE_TREE, libc::mount_attr { attr_set: access.attributes(), ..NOTHING })
+}
+
+/// Takes a detached mount and all mounts below it out of their peer groups: what is mounted on either side is not seen on the other.
+pub(crate) fn make_tree_private(mount: BorrowedFd<'_>) -> io::Result<()> {
+    set_mount_attributes(mount, c"", WHOLE_TREE, libc::mount_attr { propagation: libc::MS_PRIVATE, ..NOTHING })
+}
+
+/// Makes what belongs to somebody in `users`, a user namespace, belong to whom that is outside of it, in a detached mount and all below it.
+pub(crate) fn map_tree(tree: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Result<()> {
+    let userns_fd = u64::from(users.as_raw_fd().unsigned_abs());
+    let attributes = libc::mount_attr { attr_set: libc::MOUNT_ATTR_IDMAP, userns_fd, ..NOTHING };
+    set_mount_attributes(tree, c"", WHOLE_TREE, attributes)
 }
 
 /// Makes one mount read-only.
 pub(crate) fn make_read_only(path: &CStr) -> io::Result<()> {
-    set_mount_attributes(rustix::fs::CWD, path, 0, MOUNT_ATTR_RDONLY)
+    let attributes = libc::mount_attr { attr_set: MOUNT_ATTR_RDONLY, ..NOTHING };
+    set_mount_attributes(rustix::fs::CWD, path, 0, attributes)
 }
 
-fn set_mount_attributes(directory: BorrowedFd<'_>, path: &CStr, flags: u32, set: u64) -> io::Result<()> {
-    let attributes = libc::mount_attr { attr_set: set, attr_clr: 0, propagation: 0, userns_fd: 0 };
+const WHOLE_TREE: u32 = (libc::AT_EMPTY_PATH | libc::AT_RECURSIVE) as u32;
+/// Changes nothing.
+const NOTHING: libc::mount_attr = libc::mount_attr { attr_set: 0, attr_clr: 0, propagation: 0, userns_fd: 0 };
+
+fn set_mount_attributes(
+    directory: BorrowedFd<'_>,
+    path: &CStr,
+    flags: u32,
+    attributes: libc::mount_attr,
+) -> io::Result<()> {
     // SAFETY: `path` is NUL-terminated and `attributes` a valid mount_attr of the size passed; both outlive the call.
     let result = unsafe {
         libc::syscall(

@@ -19,6 +19,16 @@ pub(crate) struct Mount {
     pub(crate) source: PathBuf,
     pub(crate) target: PathBuf,
     pub(crate) access: Access,
+    pub(crate) origin: Origin,
+}
+
+/// Whose a mounted folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Origin {
+    /// Ours.
+    Own,
+    /// The operator's, who grants it to guests: see [`folder`](crate::folder).
+    Operator,
 }
 
 /// What a guest can do with what is in a mounted folder.
@@ -26,7 +36,7 @@ pub(crate) struct Mount {
 pub enum Access {
     /// Read and execute.
     Read,
-    /// Everything. For our own programs, on folders of ours, and never with a guest's code.
+    /// Everything. Of folders of ours for our own programs, never with a guest's code; for guests, of those that the operator grants.
     Write,
 }
 
@@ -80,7 +90,22 @@ impl View {
 
     /// Shows a folder at another place. It must be there when the jail is built: a run without it would not be the one that was meant.
     pub fn mount(&mut self, source: &Path, target: &Path, access: Access) {
-        self.mounts.push(Mount { source: source.to_owned(), target: target.to_owned(), access });
+        let (source, target) = (source.to_owned(), target.to_owned());
+        self.mounts.push(Mount { source, target, access, origin: Origin::Own });
+    }
+
+    /// Shows a folder that the operator grants to guests. No link may be on the way to it.
+    pub fn grant(&mut self, source: &Path, target: &Path, access: Access) {
+        let (source, target) = (source.to_owned(), target.to_owned());
+        self.mounts.push(Mount { source, target, access, origin: Origin::Operator });
+    }
+
+    pub(crate) fn has_writable_grants(&self) -> bool {
+        self.mounts.iter().any(|mount| mount.origin == Origin::Operator && mount.access == Access::Write)
+    }
+
+    pub(crate) fn has_grants(&self) -> bool {
+        self.mounts.iter().any(|mount| mount.origin == Origin::Operator)
     }
 
     /// Whether a guest can read this path.

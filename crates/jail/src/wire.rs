@@ -24,7 +24,7 @@ use crate::spec::Blueprint;
 /// The largest message. Orders and reports are small; a run's spec and contents travel in a memfd.
 const MAX_MESSAGE: usize = 16 * 1024;
 /// The most descriptors beside one message.
-const MAX_DESCRIPTORS: usize = 6;
+const MAX_DESCRIPTORS: usize = 8;
 
 /// What the server asks of the launcher.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -208,7 +208,7 @@ pub enum Writing {
 /// What the launcher says to a first process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Go {
-    /// Its user id is mapped: it can build its root.
+    /// Its user id is mapped: it can build its root. Beside it: mounts of the folders that it is granted, where the launcher makes them.
     Ahead,
     /// Its run. Beside it: packed spec, stdin, stdout, stderr, report socket, and perhaps a descriptor 3.
     Now,

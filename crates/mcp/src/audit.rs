@@ -72,6 +72,8 @@ pub struct Ran {
     pub engine: String,
     pub isolation: String,
     pub missing: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub granted: Vec<String>,
     pub timeout_ms: u64,
     pub cpu_ms: u64,
     pub memory_bytes: u64,

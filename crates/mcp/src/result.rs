@@ -148,6 +148,10 @@ struct PackageEntry<'a> {
 struct IsolationEntry<'a> {
     level: String,
     missing: &'a [String],
+    /// What the server's operator let it have outside of its walls
+    #[schemars(default)]
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    granted: &'a [String],
     memory: String,
     processes: String,
 }
@@ -244,6 +248,7 @@ impl<'a> RunResult<'a> {
             isolation: IsolationEntry {
                 level: outcome.isolation.level.to_string(),
                 missing: &outcome.isolation.missing,
+                granted: &outcome.isolation.granted,
                 memory: outcome.isolation.memory.to_string(),
                 processes: outcome.isolation.processes.to_string(),
             },

@@ -43,7 +43,7 @@ const MOST_TASKS: usize = 64;
 /// For how long clients may take lists for granted. What is set up changes while a server runs, but not often.
 const LISTS_TTL_MS: u64 = 60_000;
 
-const INSTRUCTIONS: &str = "Runs code in fresh sandboxes without network. Call run_code whenever an answer can be computed. Pass `session` to keep variables and files for the next call.";
+const INSTRUCTIONS: &str = "Runs code in fresh sandboxes. Call run_code whenever an answer can be computed. Pass `session` to keep variables and files for the next call.";
 
 /// What all connections of a server share.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ impl Server {
                 None => language.id.to_owned(),
             };
             let languages: Vec<String> = Language::all().iter().filter(is_served).map(with_version).collect();
-            let mut tools = tools::all(&languages, &self.runtime.policy().defaults);
+            let mut tools = tools::all(&languages, self.runtime.policy());
             tools.extend(self.fixtures.iter().flat_map(|_| Fixtures::tools()));
             tools
         })

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock, Icon, Tool, ToolAnnotations};
 use runtime::{RunError, Runtime};
-use sandbox::{Limits, Principal, Refusal};
+use sandbox::{Policy, Principal, Refusal};
 use serde_json::{Map, Value};
 
 use crate::app;
@@ -44,8 +44,8 @@ impl Description {
     }
 }
 
-/// All of them, always in this order. `defaults` are what a run gets without asking.
-pub(crate) fn all(languages: &[String], defaults: &Limits) -> Vec<Tool> {
+/// All of them, always in this order.
+pub(crate) fn all(languages: &[String], policy: &Policy) -> Vec<Tool> {
     let others = [
         packages::describe_install(),
         packages::describe_list(),
@@ -61,7 +61,7 @@ pub(crate) fn all(languages: &[String], defaults: &Limits) -> Vec<Tool> {
         sessions::describe_save(),
         sessions::describe_restore(),
     ];
-    let run_code = run_code::describe(languages, defaults).into_tool().with_meta(app::shown_by());
+    let run_code = run_code::describe(languages, policy).into_tool().with_meta(app::shown_by());
     std::iter::once(run_code).chain(others.into_iter().map(Description::into_tool)).collect()
 }
 

@@ -146,6 +146,7 @@ impl Witness {
             engine: outcome.engine.to_string(),
             isolation: outcome.isolation.level.to_string(),
             missing: outcome.isolation.missing.clone(),
+            granted: outcome.isolation.granted.clone(),
             timeout_ms: self.limits.map_or(0, |limits| millis(limits.wall)),
             cpu_ms: self.limits.map_or(0, |limits| millis(limits.cpu)),
             memory_bytes: self.limits.map_or(0, |limits| limits.memory.get()),

@@ -140,18 +140,20 @@ impl Runtime {
 
     /// The engines that serve a language here, the preferred one first, or why none does.
     pub fn engines_for(&self, language: &'static Language) -> Result<Vec<EngineId>, Refusal> {
-        self.first_that_serves(language, EngineChoice::Auto)?;
-        Ok(self.engines.iter().filter(|engine| engine.serves(language).is_ok()).map(|engine| engine.id()).collect())
+        let choice = self.policy.usual_engine();
+        self.first_that_serves(language, choice)?;
+        let serving = self.allowed(choice).filter(|engine| engine.serves(language).is_ok());
+        Ok(serving.map(|engine| engine.id()).collect())
     }
 
     /// The version of what runs a language here, where that is known without asking.
     pub fn known_version(&self, language: &'static Language) -> Option<&str> {
-        self.first_that_serves(language, EngineChoice::Auto).ok()?.known_version(language)
+        self.first_that_serves(language, self.policy.usual_engine()).ok()?.known_version(language)
     }
 
     /// What runs a language here, or why nothing does.
     pub async fn describe(&self, language: &'static Language) -> Result<(EngineId, RuntimeInfo), RunError> {
-        let engine = self.first_that_serves(language, EngineChoice::Auto)?;
+        let engine = self.first_that_serves(language, self.policy.usual_engine())?;
         Ok((engine.id(), engine.describe(language).await?))
     }
 
@@ -159,17 +161,20 @@ impl Runtime {
         self.engines.iter().find(|engine| engine.id() == id)
     }
 
+    fn allowed(&self, choice: EngineChoice) -> impl Iterator<Item = &Arc<dyn Engine>> {
+        self.engines.iter().filter(move |engine| match choice {
+            EngineChoice::Auto => true,
+            EngineChoice::Only(id) => engine.id() == id,
+        })
+    }
+
     fn first_that_serves(
         &self,
         language: &'static Language,
         choice: EngineChoice,
     ) -> Result<&Arc<dyn Engine>, Refusal> {
-        let allowed = self.engines.iter().filter(|engine| match choice {
-            EngineChoice::Auto => true,
-            EngineChoice::Only(id) => engine.id() == id,
-        });
         let mut last_refusal = None;
-        for engine in allowed {
+        for engine in self.allowed(choice) {
             match engine.serves(language) {
                 Ok(()) => return Ok(engine),
                 Err(refusal) => last_refusal = Some(refusal),

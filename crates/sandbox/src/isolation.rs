@@ -63,6 +63,8 @@ pub struct Isolation {
     pub level: Level,
     /// Layers that this host does not give, by name (`proc`, `landlock-scope`, `pid-namespace` …). Empty at best.
     pub missing: Vec<String>,
+    /// What the operator let this run have outside of them (`folder /data rw`, `network example.org`). Empty unless something was said.
+    pub granted: Vec<String>,
     /// What holds the memory limit.
     pub memory: Enforcement,
     /// What holds the process limit.

@@ -18,10 +18,12 @@ mod diagnose;
 mod display;
 mod engine;
 mod environment;
+mod folder;
 mod isolation;
 mod language;
 mod limits;
 mod nearest;
+mod network;
 mod outcome;
 mod packages;
 mod path;
@@ -37,6 +39,7 @@ pub use diagnose::{Evidence, Step, diagnose};
 pub use display::Display;
 pub use engine::{BoxFuture, Engine, EngineError, LiveOutput, RuntimeInfo, Sandbox, Stream};
 pub use environment::{EnvironmentInfo, EnvironmentKind, EnvironmentRequest, Environments};
+pub use folder::{Folder, FolderAccess, Folders};
 pub use isolation::{Enforcement, Isolation, Level, Requirement};
 pub use language::{
     AddressSpace, DetectError, Detected, Language, NODE_PACKAGES, Naming, PYTHON_PACKAGES, Package, PackageUse, Preset,
@@ -44,6 +47,7 @@ pub use language::{
 };
 pub use limits::{LimitKind, Limits, LimitsRequest};
 pub use nearest::nearest;
+pub use network::{HostPattern, NetworkPolicy};
 pub use outcome::{
     CpuSource, GuestError, LastValue, MemorySource, Outcome, OutputFile, Promotion, SkipReason, SkippedFile, Status,
     Usage, signal_name,

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use crate::{
-    Collect, EngineChoice, Language, Layer, Limits, Principal, ProgramNames, SessionName, Variable, WorkspacePath,
+    Collect, EngineChoice, Folders, HostPattern, Language, Layer, Limits, Principal, ProgramNames, SessionName,
+    Variable, WorkspacePath,
 };
 
 /// A run that may start. Only [`Policy::admit`](crate::Policy::admit) makes one, so whoever holds it knows that every field was checked:
-/// the language exists, paths stay inside the workspace, limits are within the operator's.
+/// the language exists, paths stay inside the workspace, limits and grants are within the operator's.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub(crate) language: &'static Language,
@@ -25,6 +26,8 @@ pub struct Plan {
     pub(crate) principal: Principal,
     pub(crate) engine: EngineChoice,
     pub(crate) limits: Limits,
+    pub(crate) folders: Folders,
+    pub(crate) network: Vec<HostPattern>,
     pub(crate) collect: Collect,
 }
 
@@ -125,7 +128,7 @@ impl Plan {
         &self.principal
     }
 
-    /// The caller's choice of engine.
+    /// The engine that may run it: the caller's choice, or the only one that can give it what it is granted.
     pub fn engine(&self) -> EngineChoice {
         self.engine
     }
@@ -140,6 +143,29 @@ impl Plan {
     pub fn within(mut self, wall: Duration) -> Self {
         self.limits.wall = self.limits.wall.min(wall);
         self
+    }
+
+    /// The same in a session that was opened with these hosts.
+    #[must_use]
+    pub fn in_network(mut self, hosts: Vec<HostPattern>) -> Self {
+        self.network = hosts;
+        self
+    }
+
+    /// Folders of the host that it sees.
+    pub fn folders(&self) -> &Folders {
+        &self.folders
+    }
+
+    /// Hosts that it can connect to.
+    pub fn network(&self) -> &[HostPattern] {
+        &self.network
+    }
+
+    /// All that it is granted outside of its sandbox, as results tell it.
+    pub fn granted(&self) -> Vec<String> {
+        let network = self.network.iter().map(|pattern| format!("network {pattern}"));
+        network.chain(self.folders.iter().map(ToString::to_string)).collect()
     }
 
     /// What to bring back.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::compiling::check_arguments;
 use crate::language::{Detected, detect, strip_fence};
 use crate::{
-    Bytes, DetectError, InputFile, Language, Limits, LimitsRequest, PathError, Plan, PlannedFile, ProgramNames,
-    Refusal, Request, SessionName, Variable, WorkspacePath,
+    Bytes, DetectError, EngineChoice, EngineId, Folders, HostPattern, InputFile, Language, Limits, LimitsRequest,
+    NetworkPolicy, PathError, Plan, PlannedFile, ProgramNames, Refusal, Request, SessionName, Variable, WorkspacePath,
 };
 
 /// What the operator allows.
@@ -17,11 +17,20 @@ pub struct Policy {
     pub defaults: Limits,
     /// What a run can ask for.
     pub ceilings: Limits,
+    /// Folders of the host that every run sees. No request can name one.
+    pub folders: Folders,
+    /// Hosts that runs can connect to.
+    pub network: NetworkPolicy,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { defaults: Limits::DEFAULT, ceilings: Limits::CEILING }
+        Self {
+            defaults: Limits::DEFAULT,
+            ceilings: Limits::CEILING,
+            folders: Folders::default(),
+            network: NetworkPolicy::default(),
+        }
     }
 }
 
@@ -51,13 +60,8 @@ impl Policy {
         check_variables(&request.variables, language)?;
         check_arguments(&request.compiler_args, language)?;
         check_packages(&request.packages, language)?;
-        if let Some(host) = request.network.first() {
-            return Err(Refusal::new(
-                "network",
-                format!("`network` asks for `{host}`, and this server gives no run a network"),
-                "leave `network` out; put what the program needs into `files`",
-            ));
-        }
+        let network = self.network.admit(&request.network)?;
+        let engine = self.engine(request.engine, &network)?;
         Ok(Plan {
             language,
             code,
@@ -72,10 +76,34 @@ impl Policy {
             layer: None,
             session: request.session.as_deref().map(SessionName::new).transpose()?,
             principal: request.principal,
-            engine: request.engine,
+            engine,
             limits,
+            folders: self.folders.clone(),
+            network,
             collect: request.collect,
         })
+    }
+
+    /// The choice of engine of a request that asks for nothing.
+    pub fn usual_engine(&self) -> EngineChoice {
+        self.engine(EngineChoice::Auto, &self.network.always).unwrap_or_default()
+    }
+
+    /// WebAssembly has nothing behind its calls that could lead outside, so what is granted only the native engine can give.
+    fn engine(&self, asked: EngineChoice, network: &[HostPattern]) -> Result<EngineChoice, Refusal> {
+        let granted = match (network.is_empty(), self.folders.is_empty()) {
+            (true, true) => return Ok(asked),
+            (false, _) => "a network",
+            (true, false) => "folders of the host",
+        };
+        match asked {
+            EngineChoice::Auto | EngineChoice::Only(EngineId::Native) => Ok(EngineChoice::Only(EngineId::Native)),
+            EngineChoice::Only(EngineId::Wasm) => Err(Refusal::new(
+                "engine",
+                format!("`engine` asks for `wasm`, which cannot have {granted}, and this run has"),
+                "use engine `auto` or `native`",
+            )),
+        }
     }
 
     fn limits(&self, asked: &LimitsRequest) -> Result<Limits, Refusal> {
@@ -426,6 +454,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::{Folder, FolderAccess};
 
     fn python(code: &str) -> Request {
         Request { code: code.into(), language: Some("python".to_owned()), ..Request::default() }
@@ -497,6 +526,34 @@ mod tests {
             ),
         ] {
             assert_eq!(refused(request), (argument, message.to_owned()));
+        }
+    }
+
+    #[test]
+    fn what_is_granted_is_had_natively() {
+        let folder = Folder::new("/srv".into(), "/data".into(), FolderAccess::Write).expect("a folder");
+        let folders = Folders::new(vec![folder]).expect("folders");
+        let with_folders = Policy { folders, ..Policy::default() };
+        let allowed = vec!["*.example.org".parse().expect("a pattern")];
+        let with_network =
+            Policy { network: NetworkPolicy { allowed, ..NetworkPolicy::default() }, ..Policy::default() };
+        let asking = || Request { network: vec!["a.example.org".to_owned()], ..python("1") };
+        let native = EngineChoice::Only(EngineId::Native);
+
+        let plan = with_folders.admit(python("1")).expect("admitted");
+        assert_eq!((plan.engine(), plan.granted()), (native, vec!["folder /data rw".to_owned()]));
+        let plan = with_network.admit(asking()).expect("admitted");
+        assert_eq!((plan.engine(), plan.granted()), (native, vec!["network a.example.org".to_owned()]));
+        let plan = with_network.admit(python("1")).expect("admitted");
+        assert_eq!((plan.engine(), plan.granted()), (EngineChoice::Auto, Vec::new()));
+
+        let wasm = EngineChoice::Only(EngineId::Wasm);
+        for (policy, request, what) in
+            [(with_folders, python("1"), "folders of the host"), (with_network, asking(), "a network")]
+        {
+            let refusal = policy.admit(Request { engine: wasm, ..request }).expect_err("refused");
+            let message = format!("`engine` asks for `wasm`, which cannot have {what}, and this run has");
+            assert_eq!(refusal.message(), message);
         }
     }
 

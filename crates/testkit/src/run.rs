@@ -289,6 +289,9 @@ pub struct Isolation {
     pub level: String,
     /// Layers that this level lacks.
     pub missing: Vec<String>,
+    /// What the operator granted outside of them.
+    #[serde(default)]
+    pub granted: Vec<String>,
     /// What enforces the memory limit.
     pub memory: Option<String>,
     /// What enforces the limit on processes.

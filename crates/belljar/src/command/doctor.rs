@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use belljar::{Settings, engine, provision};
 use engine_native::{HostReport, NativeEngine};
 use engine_wasm::Reset;
-use sandbox::{Language, Level};
+use sandbox::{Language, Level, Policy};
 use serde_json::json;
 
 use crate::arguments::DoctorArguments;
@@ -68,6 +68,7 @@ fn as_json(native: &NativeEngine, settings: &Settings, worker: &Worker) -> Strin
         "limits": { "memory": isolation.memory.to_string(), "processes": isolation.processes.to_string() },
         "layers": layers,
         "failed": failed,
+        "granted": granted(settings),
         "advice": advice,
         "languages": languages,
         "runtimes": runtimes(settings),
@@ -79,6 +80,16 @@ fn as_json(native: &NativeEngine, settings: &Settings, worker: &Worker) -> Strin
         },
     });
     format!("{report:#}\n")
+}
+
+/// What the operator lets runs have outside of their walls.
+fn granted(settings: &Settings) -> Vec<String> {
+    let Policy { network, folders, .. } = &settings.policy;
+    let always = network.always.iter().map(|host| format!("network {host}"));
+    let asked = network.all().filter(|host| !network.always.contains(host));
+    let asked = asked.map(|host| format!("network {host}, for callers that ask for it"));
+    let folders = folders.iter().map(|folder| format!("{folder}, which is {}", folder.source().display()));
+    always.chain(asked).chain(folders).collect()
 }
 
 /// What the wasm engine has.
@@ -146,6 +157,7 @@ fn as_text(native: &NativeEngine, settings: &Settings, worker: &Worker) -> Strin
         report::table(&rows),
         format!("\nmemory limit held by: {}; process limit held by: {}\n", isolation.memory, isolation.processes),
         attempts.collect(),
+        granted(settings).iter().map(|grant| format!("runs are granted: {grant}\n")).collect(),
         format!("\nlanguages found:     {}\nlanguages not found: {}\n", ids(&found), ids(&missing)),
         runtime_lines(settings),
         format!("  isolation level {}; memory is reset {}\n", worker.level, worker.describe_reset()),

@@ -38,7 +38,13 @@ impl Wall for Watched {
     }
 
     fn isolation(&self) -> Isolation {
-        Isolation { level: Level::Wasm, missing: Vec::new(), memory: Enforcement::Wasm, processes: Enforcement::Wasm }
+        Isolation {
+            level: Level::Wasm,
+            missing: Vec::new(),
+            granted: Vec::new(),
+            memory: Enforcement::Wasm,
+            processes: Enforcement::Wasm,
+        }
     }
 }
 

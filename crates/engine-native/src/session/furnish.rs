@@ -81,10 +81,12 @@ impl Shared {
         for tool in all.iter().chain(&self.tool_for(first)) {
             recipe::add_reads(&tool.found, &mut view);
         }
+        self.can_grant(first)?;
+        recipe::add_folders(first, &mut view);
         let limits = sandbox::Limits { wall: A_LONG_TIME, cpu: A_LONG_TIME, ..*first.limits() };
         Ok(Spec {
             view,
-            egress: jail::Egress::None,
+            egress: recipe::egress(first),
             limits: recipe::limits(&limits),
             environment: Vec::new(),
             files: Vec::new(),

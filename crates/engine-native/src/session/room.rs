@@ -10,6 +10,7 @@ use jail::{Batch, Limit, Monitor, Report, RunStdio, SeenUsage, Spec, Writing};
 use sandbox::FileError;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::task::JoinSet;
 
 use crate::error::NativeError;
 use crate::launcher::{LauncherProcess, watched};
@@ -19,6 +20,8 @@ use crate::launcher::{LauncherProcess, watched};
 pub(crate) struct Room {
     monitor: AsyncFd<Monitor>,
     workspace: OwnedFd,
+    /// Its way out, being served if it has one.
+    _serving: JoinSet<io::Result<()>>,
     batches: u32,
     is_gone: bool,
 }
@@ -45,7 +48,12 @@ pub(crate) struct BatchEnd {
 }
 
 impl Room {
-    pub(crate) async fn open(launcher: &LauncherProcess, spec: &Spec) -> Result<Self, NativeError> {
+    /// A jail as `spec` has it, whose way out, if it has one, leads through `gate`.
+    pub(crate) async fn open(
+        launcher: &LauncherProcess,
+        spec: &Spec,
+        gate: Option<egress::Gate>,
+    ) -> Result<Self, NativeError> {
         let nothing =
             || -> io::Result<OwnedFd> { Ok(File::options().read(true).write(true).open("/dev/null")?.into()) };
         let stdio = || -> io::Result<RunStdio> {
@@ -57,8 +65,13 @@ impl Room {
             match report(&monitor).await? {
                 Some((Report::Started(_), _)) => {}
                 Some((Report::Ready, descriptors)) => {
-                    let workspace = descriptors.into_iter().next().ok_or(NativeError::SupervisorLost)?;
-                    return Ok(Self { monitor, workspace, batches: 0, is_gone: false });
+                    let mut descriptors = descriptors.into_iter();
+                    let workspace = descriptors.next().ok_or(NativeError::SupervisorLost)?;
+                    let mut serving = JoinSet::new();
+                    if let (Some(listener), Some(gate)) = (descriptors.next(), gate) {
+                        serving.spawn(async move { egress::serve(listener, gate, &egress::Log::default()).await });
+                    }
+                    return Ok(Self { monitor, workspace, _serving: serving, batches: 0, is_gone: false });
                 }
                 Some((Report::Failed(failure), _)) => return Err(failure.into()),
                 Some(_) | None => return Err(NativeError::SupervisorLost),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock, ToolAnnotations};
 use runtime::Runtime;
-use sandbox::{EngineId, Language, Limits};
+use sandbox::{EngineId, Language, Limits, Policy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -27,7 +27,11 @@ struct Answer {
     /// The most it can ask for
     ceilings: LimitsEntry,
     /// What runs can connect to
-    network: &'static str,
+    network: String,
+    /// Folders of the host that runs see
+    #[schemars(default)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    folders: Vec<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -97,7 +101,8 @@ pub(crate) async fn list_runtimes(runtime: &Arc<Runtime>, given: Option<Map<Stri
         unavailable: Vec::new(),
         defaults: (&runtime.policy().defaults).into(),
         ceilings: (&runtime.policy().ceilings).into(),
-        network: "none",
+        network: network(runtime.policy()),
+        folders: runtime.policy().folders.iter().map(ToString::to_string).collect(),
     };
     // Side by side: each tool is asked for its version, which takes some of them a while.
     let mut asking = Vec::new();
@@ -124,6 +129,11 @@ pub(crate) async fn list_runtimes(runtime: &Arc<Runtime>, given: Option<Map<Stri
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = serde_json::to_value(&answer).ok();
     result
+}
+
+fn network(policy: &Policy) -> String {
+    let hosts: Vec<String> = policy.network.all().map(ToString::to_string).collect();
+    if hosts.is_empty() { "none".to_owned() } else { hosts.join(", ") }
 }
 
 async fn entry(runtime: &Runtime, language: &'static Language, engines: &[EngineId]) -> Entry {

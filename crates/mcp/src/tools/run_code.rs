@@ -8,8 +8,8 @@ use base64::prelude::BASE64_STANDARD;
 use rmcp::model::{CallToolResult, ToolAnnotations};
 use runtime::RunError;
 use sandbox::{
-    Bytes, Collect, EngineChoice, EngineId, InputFile, Limits, LimitsRequest, Outcome, Principal, Refusal, Request,
-    SessionName, Variable,
+    Bytes, Collect, EngineChoice, EngineId, FolderAccess, InputFile, LimitsRequest, Outcome, Policy, Principal,
+    Refusal, Request, SessionName, Variable,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -64,6 +64,9 @@ struct Arguments {
     /// Memory limit in MiB
     #[serde(default)]
     memory_mb: Option<u64>,
+    /// Hosts the program connects to over HTTP, such as api.example.org; only those that this server allows
+    #[serde(default)]
+    network: Vec<String>,
 }
 
 /// A file for the workspace: `text`, or `base64` for bytes.
@@ -87,16 +90,18 @@ enum Engine {
     Native,
 }
 
-pub(super) fn describe(languages: &[String], defaults: &Limits) -> Description {
+pub(super) fn describe(languages: &[String], policy: &Policy) -> Description {
+    let defaults = &policy.defaults;
     let text = format!(
         "Run a program in a fresh sandbox and get its output, exit code, last value and files. Use it to compute instead of guessing: \
          arithmetic, data, dates, text processing, checking code before showing it.\n\
          Languages here: {}.\n\
-         Each run starts empty in its own directory, without network; with `session`, variables and files of earlier calls are there. \
+         Each run starts empty in its own directory{}; with `session`, variables and files of earlier calls are there. \
          Files it writes, figures it plots and tables come back. Defaults: {} s, {}.\n\
          Examples: {{\"language\":\"python\",\"code\":\"import statistics\\nstatistics.stdev([3, 5, 9])\"}}; \
          {{\"session\":\"s1\",\"language\":\"bash\",\"code\":\"wc -l < data.csv\",\"files\":[{{\"path\":\"data.csv\",\"text\":\"a,b\\n1,2\\n\"}}]}}",
         if languages.is_empty() { "none is set up (see list_runtimes)".to_owned() } else { languages.join(", ") },
+        grants(policy),
         defaults.wall.as_secs_f64(),
         defaults.memory,
     );
@@ -106,14 +111,31 @@ pub(super) fn describe(languages: &[String], defaults: &Limits) -> Description {
         text,
         input: arguments::schema_of::<Arguments>(),
         output: arguments::schema_of_result::<RunResult<'static>>(),
-        // It changes nothing outside its sandbox, and reaches nothing either.
+        // It changes nothing outside its sandbox, and reaches nothing either, but for what the operator grants.
         annotations: ToolAnnotations::with_title("Run code")
             .read_only(false)
-            .destructive(false)
+            .destructive(policy.folders.iter().any(|folder| folder.access() == FolderAccess::Write))
             .idempotent(false)
-            .open_world(false),
+            .open_world(policy.network.all().next().is_some()),
         icon: icons::RUN,
     }
+}
+
+/// What runs have beside that.
+fn grants(policy: &Policy) -> String {
+    let folders: Vec<String> = policy.folders.iter().map(ToString::to_string).collect();
+    let folders = if folders.is_empty() { String::new() } else { format!(", with {}", folders.join(", ")) };
+    let always: Vec<String> = policy.network.always.iter().map(ToString::to_string).collect();
+    let allowed: Vec<String> = policy.network.allowed.iter().map(ToString::to_string).collect();
+    let network = match (always.is_empty(), allowed.is_empty()) {
+        (true, true) => ", without network".to_owned(),
+        (false, true) => format!(", with HTTP to {} only", always.join(", ")),
+        (true, false) => format!(", without network unless `network` asks for hosts among {}", allowed.join(", ")),
+        (false, false) => {
+            format!(", with HTTP to {}, and to those of {} that `network` names", always.join(", "), allowed.join(", "))
+        }
+    };
+    folders + &network
 }
 
 /// A request, from what the caller sent.
@@ -144,7 +166,7 @@ pub(crate) fn prepare(given: Option<Map<String, Value>>, principal: Principal) -
             memory: given.memory_mb.map(Bytes::mib),
             ..LimitsRequest::default()
         },
-        network: Vec::new(),
+        network: given.network,
         collect: Collect::Contents,
     })
 }

@@ -1,0 +1,80 @@
+//! Folders of the host that the operator grants to guests.
+//!
+//! A guest of an ordinary user's server is that user, and can do there what that user can. One of a root server is somebody whom nobody knows,
+//! so the launcher, which has root's rights, makes its mount such that the folder's owner is this guest: what the guest may do there, and what
+//! it leaves there, is the owner's, and everybody else's files are nobody's.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::mount::{OpenTreeFlags, open_tree};
+
+use crate::failure::{At as _, Failure, Step};
+use crate::sys::{self, Cloned};
+use crate::view::{Access, Mount, Origin};
+use crate::wire;
+
+/// A detached copy of the folder's mount, with what is mounted below it.
+///
+/// The path is the folder's own, so there is no link on the way; one that is there now may have been made by a guest, in another folder of its own.
+pub(crate) fn open(source: &Path) -> Result<OwnedFd, Failure> {
+    let folder = openat2(CWD, source, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty(), NO_LINKS)
+        .at_path(Step::OpenSource, source)?;
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    open_tree(folder, "", flags).at_path(Step::OpenSource, source)
+}
+
+const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS;
+
+/// The granted folders among these, for a guest with an id of its own.
+pub(crate) fn open_for(mounts: &[Mount], guest: (u32, u32)) -> Result<Vec<OwnedFd>, Failure> {
+    let granted = mounts.iter().filter(|mount| mount.origin == Origin::Operator);
+    granted.map(|mount| open_as(mount, guest)).collect()
+}
+
+fn open_as(mount: &Mount, guest: (u32, u32)) -> Result<OwnedFd, Failure> {
+    let tree = open(&mount.source)?;
+    let folder = rustix::fs::fstat(&tree).at_path(Step::OpenSource, &mount.source)?;
+    sys::make_tree_private(tree.as_fd()).at_path(Step::OpenSource, &mount.source)?;
+    let owner = (folder.st_uid, folder.st_gid);
+    let mapped = mapping(owner, guest).and_then(|mapping| sys::map_tree(tree.as_fd(), mapping.as_fd()));
+    // Some file systems cannot be mapped, and some containers' root may not. Then the guest is one of all others there.
+    let is_for_all = match mount.access {
+        Access::Read => true,
+        Access::Write => folder.st_mode & 0o002 != 0,
+    };
+    match mapped {
+        Err(error) if !is_for_all => Err(error).at_path(Step::MapFolder, &mount.source),
+        Ok(()) | Err(_) => Ok(tree),
+    }
+}
+
+/// A user namespace in which the owner of files is the guest. Nobody lives in it.
+fn mapping(owner: (u32, u32), guest: (u32, u32)) -> io::Result<OwnedFd> {
+    let (ours, theirs) = wire::channel()?;
+    match sys::clone(u64::from(libc::CLONE_NEWUSER.unsigned_abs()), None)? {
+        Cloned::Child => {
+            // Our copy of the other end: without it, the end of that one is heard here.
+            drop(ours);
+            wire::receive::<()>(&theirs).ok();
+            sys::exit_now(0)
+        }
+        Cloned::Parent { pid, .. } => {
+            drop(theirs);
+            let made = (|| {
+                fs::write(format!("/proc/{pid}/uid_map"), format!("{} {} 1", owner.0, guest.0))?;
+                fs::write(format!("/proc/{pid}/gid_map"), format!("{} {} 1", owner.1, guest.1))?;
+                fs::File::open(format!("/proc/{pid}/ns/user"))
+            })();
+            drop(ours);
+            sys::reap(pid).ok();
+            made.map(OwnedFd::from)
+        }
+    }
+}
