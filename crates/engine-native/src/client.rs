@@ -28,6 +28,8 @@ pub struct Client<'a> {
     pub reads: Vec<PathBuf>,
     /// Folders that it can write to.
     pub writes: Vec<Folder>,
+    /// A folder of the operator's that it can change, shown where it is. What is made there is the folder's owner's.
+    pub changes: Option<PathBuf>,
     /// Where it starts, if not where its files are.
     pub folder: Option<PathBuf>,
     /// Whom it can reach, and where that is written down. Nobody without.
@@ -116,6 +118,9 @@ impl Shared {
         for folder in &client.writes {
             view.mount(&folder.source, &folder.target, Access::Write);
         }
+        if let Some(folder) = &client.changes {
+            view.grant(folder, folder, Access::Write);
+        }
         let program = client.program.to_string_lossy().into_owned();
         let folder = client.folder.map_or_else(|| ".".to_owned(), |folder| folder.to_string_lossy().into_owned());
         let start = ["sh".to_owned(), "-c".to_owned(), FOR_ALL.to_owned(), folder];
@@ -180,6 +185,7 @@ impl Shared {
             files: Vec::new(),
             reads: tool.found.reads(),
             writes: Vec::new(),
+            changes: None,
             folder: None,
             way_out: None,
             wall: Duration::from_secs(10),

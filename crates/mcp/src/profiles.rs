@@ -3,6 +3,8 @@
 //! A profile is a table and a renderer. What an original kept between calls, a connection keeps here: never two clients the same.
 
 mod code_runner_mcp;
+mod mask;
+mod mcp_code_executor;
 mod mcp_run_python;
 mod mcp_server_code_runner;
 mod runno;
@@ -10,30 +12,27 @@ mod transcript;
 mod zod;
 
 use std::fmt;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientRequest, ContentBlock, CustomResult, Implementation,
-    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
-    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-    ServerConfig, ServerResult, Tool,
-};
-use rmcp::service::{NotificationContext, RequestContext, Service, ServiceRole};
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::model::{CallToolResult, ContentBlock, Implementation, ServerCapabilities, ServerConfig, Tool};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
 use runtime::{RunError, Runtime};
 use sandbox::{BoxFuture, LimitsRequest, Outcome, Principal, Request, Status, signal_name};
 use serde_json::{Map, Value};
 
 use self::transcript::Transcript;
 use crate::room::{self, Room};
-use crate::runs::new_name;
 use crate::server::{self, Server};
-use crate::teller::{NO_LOGS, level_number};
 use crate::witness::Witness;
 
+pub(crate) use self::mask::{Guise, Mask};
+
 pub use self::code_runner_mcp::{Granted, Tools};
+pub use self::mcp_code_executor::{Environment, EnvironmentType};
 pub use self::mcp_run_python::ReturnMode;
 
 /// A server that ours can pass for.
@@ -54,6 +53,11 @@ impl Profile {
     /// `mcp-run-python`: Python and the value of its last line, with these packages.
     pub fn mcp_run_python(returns: ReturnMode, dependencies: Vec<String>) -> Self {
         Self(Arc::new(mcp_run_python::RunPython::new(returns, dependencies)))
+    }
+
+    /// `mcp_code_executor`: Python in an environment, with code files in a folder of the host that is made if there is none.
+    pub fn mcp_code_executor(store: &Path, environment: Environment) -> io::Result<Self> {
+        Ok(Self(Arc::new(mcp_code_executor::CodeExecutor::open(store, environment)?)))
     }
 
     /// `mcp-server-code-runner`: 37 languages.
@@ -194,135 +198,5 @@ fn forbid_tasks(reply: &mut Value) {
         if let Value::Object(tool) = tool {
             tool.insert("execution".to_owned(), serde_json::json!({"taskSupport": "forbidden"}));
         }
-    }
-}
-
-/// Serves one client in the manner of a profile.
-#[derive(Debug, Clone)]
-pub(crate) struct Mask {
-    server: Arc<Server>,
-    contract: Arc<dyn Contract>,
-    connection: Arc<Connection>,
-    log_level: Arc<AtomicU8>,
-}
-
-impl Mask {
-    pub(crate) fn new(server: &Arc<Server>, profile: &Profile) -> Self {
-        Self {
-            server: Arc::clone(server),
-            contract: Arc::clone(&profile.0),
-            connection: Arc::new(Connection { name: new_name(), kept: code_runner_mcp::Kept::default() }),
-            log_level: Arc::new(AtomicU8::new(NO_LOGS)),
-        }
-    }
-}
-
-impl ServerHandler for Mask {
-    fn get_info(&self) -> ServerConfig {
-        self.contract.identity()
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.contract.tools()))
-    }
-
-    fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.contract.tools().into_iter().find(|tool| tool.name == name)
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let call = Call {
-            server: &self.server,
-            context: &context,
-            connection: &self.connection,
-            log_level: self.log_level.load(Ordering::Relaxed),
-            tool: &request.name,
-            arguments: request.arguments.unwrap_or_default(),
-        };
-        tokio::select! {
-            biased;
-            result = self.contract.call(call) => Ok(result?.into()),
-            // Dropping the call ends what it started.
-            () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
-        }
-    }
-
-    #[expect(deprecated, reason = "clients of the older era ask for it")]
-    async fn set_level(
-        &self,
-        request: rmcp::model::SetLevelRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        if self.contract.identity().capabilities.logging.is_none() {
-            return Err(ErrorData::method_not_found::<rmcp::model::SetLevelRequestMethod>());
-        }
-        self.log_level.store(level_number(request.level), Ordering::Relaxed);
-        Ok(())
-    }
-
-    async fn list_resources(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
-    }
-
-    async fn list_resource_templates(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
-    }
-
-    async fn list_prompts(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
-    }
-}
-
-/// The same over standard streams, where replies can be retouched.
-#[derive(Debug)]
-pub(crate) struct Guise(pub(crate) Mask);
-
-impl Service<RoleServer> for Guise {
-    async fn handle_request(
-        &self,
-        request: ClientRequest,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ServerResult, ErrorData> {
-        let is_retouched = matches!(request, ClientRequest::ListToolsRequest(_) | ClientRequest::CallToolRequest(_));
-        let result = self.0.handle_request(request, context).await?;
-        if !is_retouched {
-            return Ok(result);
-        }
-        // Made of strings and numbers, which always have a JSON form.
-        let Ok(mut reply) = serde_json::to_value(&result) else { return Ok(result) };
-        self.0.contract.retouch(&mut reply);
-        Ok(ServerResult::CustomResult(CustomResult(reply)))
-    }
-
-    async fn handle_notification(
-        &self,
-        notification: <RoleServer as ServiceRole>::PeerNot,
-        context: NotificationContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        self.0.handle_notification(notification, context).await
-    }
-
-    fn get_info(&self) -> ServerConfig {
-        ServerHandler::get_info(&self.0)
     }
 }
