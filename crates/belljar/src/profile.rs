@@ -31,7 +31,6 @@ pub(crate) enum ProfileName {
 /// What flags and variables come to.
 #[derive(Debug)]
 pub(crate) struct Chosen {
-    pub(crate) name: ProfileName,
     pub(crate) kind: Kind,
     /// Where it listens, if not on standard streams.
     pub(crate) http: Option<SocketAddr>,
@@ -50,7 +49,10 @@ pub(crate) enum Kind {
     Ready(Profile),
     /// It shows what it can, and serves nobody.
     Example,
-    CodeRunner { tools: mcp::profiles::Tools, granted: Granted },
+    CodeRunner {
+        tools: mcp::profiles::Tools,
+        granted: Granted,
+    },
 }
 
 /// Which hosts programs reach.
@@ -94,9 +96,8 @@ impl From<Refusal> for Ended {
 }
 
 impl Chosen {
-    fn new(name: ProfileName, kind: Kind) -> Self {
+    fn new(kind: Kind) -> Self {
         Self {
-            name,
             kind,
             http: None,
             sessions: HttpSessions::Kept,
@@ -133,7 +134,10 @@ impl Chosen {
         let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
         report::note(&match (&self.network, hosts.as_slice()) {
             (Network::None, _) => "belljar: programs have no network\n".to_owned(),
-            (_, []) => "belljar: programs have no network; `--network HOST`, before `--profile`, lets them reach a host\n".to_owned(),
+            (_, []) => {
+                "belljar: programs have no network; `--network HOST`, before `--profile`, lets them reach a host\n"
+                    .to_owned()
+            }
             (_, hosts) => format!("belljar: programs can reach {}\n", hosts.join(", ")),
         });
         if let Kind::CodeRunner { granted, .. } = &mut self.kind {
@@ -161,7 +165,7 @@ pub(crate) fn choose(arguments: &ServeArguments, environment: &Environment) -> R
         ProfileName::McpRunPython => flags::mcp_run_python(flags)?,
         ProfileName::Runno => {
             no_flags(flags)?;
-            let mut chosen = Chosen::new(name, Kind::Ready(Profile::runno()));
+            let mut chosen = Chosen::new(Kind::Ready(Profile::runno()));
             chosen.network = Network::None;
             chosen
         }

@@ -125,10 +125,8 @@ fn router(
     let limit = middleware::from_fn_with_state(Arc::new(Throttle::new(shares)), throttle);
     let guard = middleware::from_fn_with_state(Arc::clone(&access), authenticate);
     let own = middleware::from_fn_with_state(Arc::new(Seal::new(&random::<32>())), own_sessions);
-    let guarded = Router::new()
-        .nest_service("/mcp", mcp.layer(own).layer(limit))
-        .route("/metrics", get(metrics))
-        .layer(guard);
+    let guarded =
+        Router::new().nest_service("/mcp", mcp.layer(own).layer(limit)).route("/metrics", get(metrics)).layer(guard);
     let mut open = Router::new().route("/healthz", get(|| async { "ok" }));
     if let Some(metadata) = access.oauth.as_ref().map(OAuth::metadata) {
         for path in ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"] {

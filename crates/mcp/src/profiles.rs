@@ -127,6 +127,21 @@ impl Call<'_> {
         ended
     }
 
+    /// How a run ended that did not end well, for its last line.
+    fn ending(&self, outcome: &Outcome) -> String {
+        match outcome.status {
+            Status::Completed { exit_code } => format!("exit code {exit_code}"),
+            Status::Crashed { signal } => format!("ended by {}", signal_name(signal)),
+            Status::TimedOut => {
+                let policy = self.runtime().policy();
+                let wall = policy.defaults.wall.min(policy.ceilings.wall);
+                format!("stopped at the time limit of {} s", wall.as_secs_f64())
+            }
+            Status::LimitExceeded(limit) => format!("ended for passing the {limit} limit"),
+            Status::Cancelled => "cancelled".to_owned(),
+        }
+    }
+
     /// As much of a text as an answer has room for.
     fn fit(&self, text: &str) -> String {
         room::shortened(text, self.room().streams)
@@ -139,17 +154,6 @@ impl Call<'_> {
     /// A text among the arguments, which were checked.
     fn text(&self, argument: &str) -> &str {
         self.arguments.get(argument).and_then(Value::as_str).unwrap_or_default()
-    }
-}
-
-/// How a run ended that did not end well, for its last line.
-fn ending(outcome: &Outcome) -> String {
-    match outcome.status {
-        Status::Completed { exit_code } => format!("exit code {exit_code}"),
-        Status::Crashed { signal } => format!("ended by {}", signal_name(signal)),
-        Status::TimedOut => format!("stopped at the time limit, after {:.1} s", outcome.usage.wall.as_secs_f64()),
-        Status::LimitExceeded(limit) => format!("ended for passing the {limit} limit"),
-        Status::Cancelled => "cancelled".to_owned(),
     }
 }
 

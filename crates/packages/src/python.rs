@@ -170,7 +170,8 @@ impl Uv<'_> {
 
     /// Installs exactly that into the environment itself.
     pub(crate) fn change(&self, lock: &Lock, target: &Target, root: &Path) -> Errand {
-        let mut errand = self.errand(&["pip", "install", "--no-deps", "--link-mode", "copy", "-r", "pylock.toml"], target);
+        let mut errand =
+            self.errand(&["pip", "install", "--no-deps", "--link-mode", "copy", "-r", "pylock.toml"], target);
         errand.files = vec![("pylock.toml".to_owned(), lock.text().as_bytes().to_vec())];
         // What it writes to is shown once.
         errand.reads.retain(|path| !path.starts_with(root));

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use sandbox::{
-    Changed, EngineId, Language, LayerKind, LiveOutput, Packages, Plan, Principal, ProvideError, Provided, Refusal, Wanted,
+    Changed, EngineId, Language, LayerKind, LiveOutput, Packages, Plan, Principal, ProvideError, Provided, Refusal,
+    Wanted,
 };
 
 use crate::{RunError, Runtime};
@@ -107,7 +108,11 @@ impl Runtime {
 }
 
 fn no_environment() -> Refusal {
-    Refusal::new("packages", "this server has no environment that packages could be installed into", "name one at its start")
+    Refusal::new(
+        "packages",
+        "this server has no environment that packages could be installed into",
+        "name one at its start",
+    )
 }
 
 fn no_packages(language: &Language) -> Refusal {

@@ -6,7 +6,7 @@ use belljar::grants;
 use mcp::profiles::{Granted, Tools};
 use sandbox::{Folder, FolderAccess};
 
-use super::{Chosen, Ended, Kind, Network, ProfileName};
+use super::{Chosen, Ended, Kind, Network};
 use crate::settings::Environment;
 
 const ALLOWED_TOOLS: &str = "ALLOWED_TOOLS";
@@ -24,7 +24,7 @@ pub(super) fn choose(environment: &Environment) -> Result<Chosen, Ended> {
         granted.folder = Some(target.to_owned());
     }
     let tools = tools(environment.get(ALLOWED_TOOLS).unwrap_or_default());
-    let mut chosen = Chosen::new(ProfileName::CodeRunnerMcp, Kind::CodeRunner { tools, granted });
+    let mut chosen = Chosen::new(Kind::CodeRunner { tools, granted });
     chosen.folders = folders;
     if let Some(hosts) = permitted.network {
         chosen.network = Network::Hosts(hosts);
@@ -81,12 +81,7 @@ impl Permitted {
         Ok(permitted)
     }
 
-    fn add<'a>(
-        &mut self,
-        flag: &str,
-        paths: impl Iterator<Item = &'a str>,
-        access: FolderAccess,
-    ) -> Result<(), Ended> {
+    fn add<'a>(&mut self, flag: &str, paths: impl Iterator<Item = &'a str>, access: FolderAccess) -> Result<(), Ended> {
         let before = self.folders.len();
         for path in paths {
             let folder = grants::folder(Path::new(path), None, access)?;

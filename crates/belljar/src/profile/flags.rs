@@ -5,7 +5,7 @@ use clap::{Parser, ValueEnum};
 use mcp::http::HttpSessions;
 use mcp::profiles::{Profile, ReturnMode};
 
-use super::{Chosen, Ended, Kind, Network, ProfileName};
+use super::{Chosen, Ended, Kind, Network};
 use crate::settings::Environment;
 
 /// Where the originals listen by default.
@@ -34,7 +34,7 @@ pub(super) fn mcp_server_code_runner(flags: &[String], environment: &Environment
     if flags.version {
         return Err(Ended { code: 0, text: "0.1.8".to_owned() });
     }
-    let chosen = Chosen::new(ProfileName::McpServerCodeRunner, Kind::Ready(Profile::mcp_server_code_runner()));
+    let chosen = Chosen::new(Kind::Ready(Profile::mcp_server_code_runner()));
     match flags.transport {
         Transport::Stdio => Ok(chosen),
         Transport::Http => {
@@ -96,7 +96,7 @@ pub(super) fn mcp_run_python(flags: &[String]) -> Result<Chosen, Ended> {
             Kind::Ready(Profile::mcp_run_python(returns, packages.clone()))
         }
     };
-    let mut chosen = Chosen::new(ProfileName::McpRunPython, kind);
+    let mut chosen = Chosen::new(kind);
     chosen.packages = packages;
     if flags.disable_networking {
         chosen.network = Network::None;

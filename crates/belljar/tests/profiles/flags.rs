@@ -32,8 +32,14 @@ fn command_lines() {
     for (variables, expected) in [
         (&[("CODE_STORAGE_DIR", "")][..], "Missing required environment variable: CODE_STORAGE_DIR\n"),
         (&[("VENV_PATH", "")], "Missing required environment variable: VENV_PATH (required for virtualenv)\n"),
-        (&[("ENV_TYPE", "venv-uv")], "Missing required environment variable: UV_VENV_PATH (required for uv virtualenv)\n"),
-        (&[("ENV_TYPE", "")], "Missing required environment variable: CONDA_ENV_NAME (required for conda environment)\n"),
+        (
+            &[("ENV_TYPE", "venv-uv")],
+            "Missing required environment variable: UV_VENV_PATH (required for uv virtualenv)\n",
+        ),
+        (
+            &[("ENV_TYPE", "")],
+            "Missing required environment variable: CONDA_ENV_NAME (required for conda environment)\n",
+        ),
         (&[("ENV_TYPE", "pipx")], "error: ENV_TYPE is `pipx`, and has to be `conda`, `venv` or `venv-uv`\n"),
     ] {
         let (code, _, said) = ended(&["mcp-code-executor"], variables);
@@ -47,7 +53,10 @@ fn command_lines() {
     for profile in ["mcp-server-code-runner", "mcp-run-python", "code-runner-mcp", "runno"] {
         let (code, stdout, said) = ended(&[profile], &[]);
         assert_eq!((code, stdout.as_str()), (0, ""), "{profile}");
-        assert!(said.starts_with("belljar: programs have no network") && said.lines().count() == 1, "{profile}: {said}");
+        assert!(
+            said.starts_with("belljar: programs have no network") && said.lines().count() == 1,
+            "{profile}: {said}"
+        );
     }
 }
 
@@ -64,8 +73,12 @@ fn tools_that_are_allowed() {
         command.env("ALLOWED_TOOLS", allowed);
         let mut client = Client::of(command).greeted();
         let listed = client.request("tools/list", &json!({}));
-        let names: Vec<&str> =
-            listed["result"]["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
+        let names: Vec<&str> = listed["result"]["tools"]
+            .as_array()
+            .expect("tools")
+            .iter()
+            .filter_map(|tool| tool["name"].as_str())
+            .collect();
         assert_eq!(names, expected);
     }
 }

@@ -128,7 +128,7 @@ const mcpRunPython = [
   python("a syntax error", "def f(:", failure("", '  File "main.py", line 1\n    def f(:\n          ^\nSyntaxError: invalid syntax')),
   python("tags", 'print("</output> <b>")', "<status>success</status>\n<output>\n&lt;/output&gt; <b>\n</output>"),
   python("a tuple", "(1, 'a')", success('[\n  1,\n  "a"\n]')),
-  python("a date", "import datetime\ndatetime.date(2026, 1, 2)", success("2026-01-02")),
+  python("a date", "import datetime\n[datetime.date(2026, 1, 2)]", success('[\n  "2026-01-02"\n]')),
   python("a decimal", "import decimal\n[decimal.Decimal('1.50')]", success('[\n  "1.50"\n]')),
   python("keys", "{(1, 2): 'a', 3: 'b'}", success('{\n  "1,2": "a",\n  "3": "b"\n}')),
   python("not a number", "[float('nan'), float('inf')]", success("[\n  NaN,\n  Infinity\n]")),

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::transcript::{Line, Transcript};
 use super::zod::{self, Field, Kind, Need, Zod};
-use super::{Call, Contract, Verdict, ending, forbid_tasks, identity, said, tool, why};
+use super::{Call, Contract, Verdict, forbid_tasks, identity, said, tool, why};
 
 const PYTHON: &str = "python-code-runner";
 const JAVASCRIPT: &str = "javascript-code-runner";
@@ -29,8 +29,7 @@ const JAVASCRIPT_FIELDS: &[Field] = &[Field { name: "code", kind: Kind::Text, ne
 
 const TIP: &str = "(no output)\n\n**Tip:** what is not printed, with `console.log()` for instance, is not seen.";
 const BROKEN: &str = "\n\n**Syntax Error Detected!** Send the program's text as it is, with real newlines and quotes.";
-const ABSENT: &str =
-    "\n\n**Missing dependency detected!** Map the import's name to its package in `packages`, such as {\"cv2\": \"opencv-python\"}.";
+const ABSENT: &str = "\n\n**Missing dependency detected!** Map the import's name to its package in `packages`, such as {\"cv2\": \"opencv-python\"}.";
 
 /// Which tools there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,7 +150,7 @@ impl CodeRunner {
                 if tongue == Tongue::JavaScript {
                     call.connection.kept.keep(&outcome);
                 }
-                let (text, verdict) = shown(&heard, &outcome, tongue, &remarks);
+                let (text, verdict) = call.shown(&heard, &outcome, tongue, &remarks);
                 said([call.fit(&text)], verdict)
             }
             Err(error) => said([why(&error)], Verdict::Error),
@@ -209,6 +208,33 @@ impl Contract for CodeRunner {
     }
 }
 
+impl Call<'_> {
+    /// What a call says.
+    fn shown(&self, heard: &Transcript, outcome: &Outcome, tongue: Tongue, remarks: &[String]) -> (String, Verdict) {
+        let mut text: String = remarks.iter().map(|remark| format!("[stderr] {remark}\n")).collect();
+        if let Some(SessionState::Lost(reason)) = &outcome.state {
+            text += &format!("[stderr] variables of earlier calls are gone: {reason}\n");
+        }
+        text += &output(heard, outcome, tongue);
+        let mark = match tongue {
+            Tongue::Python => "[err][py]",
+            Tongue::JavaScript => "[err][js]",
+        };
+        match outcome.status {
+            Status::Completed { exit_code: 0 } if text.is_empty() => match tongue {
+                Tongue::Python => ("(no output)".to_owned(), Verdict::Fine),
+                Tongue::JavaScript => (TIP.to_owned(), Verdict::Fine),
+            },
+            Status::Completed { exit_code: 0 } => (text, Verdict::Fine),
+            Status::TimedOut => (text + mark + " timeout", Verdict::Fine),
+            Status::Completed { .. } if outcome.error.is_some() => (text + advice(outcome, tongue), Verdict::Error),
+            Status::Completed { .. } | Status::Crashed { .. } | Status::LimitExceeded(_) | Status::Cancelled => {
+                (format!("{text}{mark} {}", self.ending(outcome)), Verdict::Error)
+            }
+        }
+    }
+}
+
 impl Kept {
     fn files(&self) -> Vec<InputFile> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -245,31 +271,6 @@ fn missing(outcome: &Outcome) -> Vec<String> {
     unknown.chain(provided.problem.clone()).collect()
 }
 
-/// What a call says.
-fn shown(heard: &Transcript, outcome: &Outcome, tongue: Tongue, remarks: &[String]) -> (String, Verdict) {
-    let mut text: String = remarks.iter().map(|remark| format!("[stderr] {remark}\n")).collect();
-    if let Some(SessionState::Lost(reason)) = &outcome.state {
-        text += &format!("[stderr] variables of earlier calls are gone: {reason}\n");
-    }
-    text += &output(heard, outcome, tongue);
-    let mark = match tongue {
-        Tongue::Python => "[err][py]",
-        Tongue::JavaScript => "[err][js]",
-    };
-    match outcome.status {
-        Status::Completed { exit_code: 0 } if text.is_empty() => match tongue {
-            Tongue::Python => ("(no output)".to_owned(), Verdict::Fine),
-            Tongue::JavaScript => (TIP.to_owned(), Verdict::Fine),
-        },
-        Status::Completed { exit_code: 0 } => (text, Verdict::Fine),
-        Status::TimedOut => (text + mark + " timeout", Verdict::Fine),
-        Status::Completed { .. } if outcome.error.is_some() => (text + advice(outcome, tongue), Verdict::Error),
-        Status::Completed { .. } | Status::Crashed { .. } | Status::LimitExceeded(_) | Status::Cancelled => {
-            (format!("{text}{mark} {}", ending(outcome)), Verdict::Error)
-        }
-    }
-}
-
 fn advice(outcome: &Outcome, tongue: Tongue) -> &'static str {
     match (tongue, outcome.error.as_ref().map(|error| error.kind.as_str())) {
         (Tongue::Python, Some("SyntaxError" | "IndentationError" | "TabError")) => BROKEN,
@@ -287,16 +288,24 @@ fn output(heard: &Transcript, outcome: &Outcome, tongue: Tongue) -> String {
         Tongue::JavaScript => heard.chunks().iter().map(marked).collect(),
         Tongue::Python => {
             let lines = heard.lines();
-            let (printed, report) = lines.split_at(if outcome.error.is_some() { report_at(&lines) } else { lines.len() });
-            let report: String = report.iter().map(|(_, line)| line.as_str()).collect();
+            let (printed, report) =
+                lines.split_at(if outcome.error.is_some() { report_at(&lines) } else { lines.len() });
+            let report: String = report.iter().map(|(_, line)| as_there(line)).collect();
             printed.iter().map(marked).collect::<String>() + &report
         }
     }
 }
 
+/// A line of a traceback, in which the program is called what the original calls it.
+fn as_there(line: &str) -> String {
+    let named = line.strip_prefix("  File \"<cell ").and_then(|rest| rest.split_once(">\""));
+    named.map_or_else(|| line.to_owned(), |(_, rest)| format!("  File \"<exec>\"{rest}"))
+}
+
 /// Where the report of an exception begins that nobody caught: it is the last that was printed.
 fn report_at(lines: &[Line]) -> usize {
-    let begins = |(stream, line): &Line| *stream == Stream::Stderr && line.starts_with("Traceback (most recent call last):");
+    let begins =
+        |(stream, line): &Line| *stream == Stream::Stderr && line.starts_with("Traceback (most recent call last):");
     let names = |(stream, line): &Line| *stream == Stream::Stderr && line.starts_with("  File \"");
     let last = |is: &dyn Fn(&Line) -> bool| lines.iter().rposition(is);
     last(&begins).or_else(|| last(&names)).unwrap_or(lines.len())

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientRequest, CustomResult, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ServerConfig, ServerResult, Tool,
+    CallToolRequestParams, CallToolResponse, ClientRequest, CustomRequest, CustomResult, ErrorCode, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerConfig,
+    ServerResult, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, Service, ServiceRole};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use super::{Call, Connection, Contract, Profile, code_runner_mcp};
+use super::{Call, Connection, Contract, Profile, code_runner_mcp, zod};
 use crate::runs::new_name;
 use crate::server::Server;
 use crate::teller::{NO_LOGS, level_number};
@@ -34,6 +34,15 @@ impl Mask {
             log_level: Arc::new(AtomicU8::new(NO_LOGS)),
         }
     }
+
+    fn logs(&self) -> bool {
+        self.contract.identity().capabilities.logging.is_some()
+    }
+}
+
+/// In the words of the originals.
+fn no_method() -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "Method not found", None)
 }
 
 impl ServerHandler for Mask {
@@ -80,8 +89,8 @@ impl ServerHandler for Mask {
         request: rmcp::model::SetLevelRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        if self.contract.identity().capabilities.logging.is_none() {
-            return Err(ErrorData::method_not_found::<rmcp::model::SetLevelRequestMethod>());
+        if !self.logs() {
+            return Err(no_method());
         }
         self.log_level.store(level_number(request.level), Ordering::Relaxed);
         Ok(())
@@ -92,7 +101,7 @@ impl ServerHandler for Mask {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+        Err(no_method())
     }
 
     async fn list_resource_templates(
@@ -100,7 +109,7 @@ impl ServerHandler for Mask {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+        Err(no_method())
     }
 
     async fn list_prompts(
@@ -108,7 +117,20 @@ impl ServerHandler for Mask {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        Err(no_method())
+    }
+
+    /// What could not be read as a request that it is named after comes here, too.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method == "logging/setLevel" && self.logs() {
+            let level = request.params.and_then(|params| params.get("level").cloned()).unwrap_or_default();
+            return Err(ErrorData::internal_error(zod::bad_level(&level), None));
+        }
+        Err(no_method())
     }
 }
 

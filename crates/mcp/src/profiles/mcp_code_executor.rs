@@ -11,15 +11,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ServerCapabilities, ServerConfig, Tool};
 use runtime::RunError;
-use sandbox::{
-    BoxFuture, EngineChoice, EngineId, EnvironmentKind, EnvironmentRequest, Outcome, Refusal, Request,
-};
+use sandbox::{BoxFuture, EngineChoice, EngineId, EnvironmentKind, EnvironmentRequest, Outcome, Refusal, Request};
 use serde_json::{Map, Value, json};
 
 use self::store::{Store, complaint, new_name};
 use self::tools::tools;
 use super::transcript::Transcript;
-use super::{Call, Contract, Verdict, ending, identity, said, why};
+use super::{Call, Contract, Verdict, identity, said, why};
 
 pub use self::environment::{Environment, EnvironmentType};
 
@@ -83,7 +81,7 @@ impl CodeExecutor {
             let more = if stderr.is_empty() { json!({}) } else { json!({"stderr": stderr}) };
             return Ok(joined(json!({"status": "success", "output": stdout}), more));
         }
-        let error = format!("Command failed: {command}\n{stderr}{}", limit(&outcome));
+        let error = format!("Command failed: {command}\n{stderr}{}", limit(call, &outcome));
         let code = match outcome.status {
             sandbox::Status::Completed { exit_code } => json!(exit_code),
             sandbox::Status::Crashed { .. }
@@ -99,7 +97,9 @@ impl CodeExecutor {
         let name = new_name(optional(call, "filename")).map_err(wrong)?;
         let file = self.store.create(&name, content).map_err(|error| wrong(complaint(&error, &name)))?;
         let message = "File initialized successfully";
-        Ok(fields(json!({"status": "success", "message": message, "file_path": file.display().to_string(), "filename": name})))
+        Ok(fields(
+            json!({"status": "success", "message": message, "file_path": file.display().to_string(), "filename": name}),
+        ))
     }
 
     fn append_to_code_file(&self, call: &Call<'_>) -> Said {
@@ -140,8 +140,8 @@ impl CodeExecutor {
         }
         let request = Request { code: CHECK.as_bytes().to_vec(), args: packages.clone(), ..python() };
         let outcome = call.run(request, &Transcript::default()).await.map_err(|error| failed(why(&error)))?;
-        let details: Map<String, Value> =
-            serde_json::from_str(&outcome.stdout.text).map_err(|_| failed(format!("{}{}", outcome.stderr.text, limit(&outcome))))?;
+        let details: Map<String, Value> = serde_json::from_str(&outcome.stdout.text)
+            .map_err(|_| failed(format!("{}{}", outcome.stderr.text, limit(call, &outcome))))?;
         let is_there = |name: &&String| details.get(name.as_str()).is_some_and(|it| it["installed"] == true);
         let missing: Vec<&String> = packages.iter().filter(|name| !is_there(name)).collect();
         Ok(fields(json!({
@@ -151,7 +151,9 @@ impl CodeExecutor {
     }
 
     async fn configure_environment(&self, call: &Call<'_>) -> Said {
-        let invalid = || wrong("Invalid arguments: 'type' is required and must be one of 'conda', 'venv', or 'venv-uv'".to_owned());
+        let invalid = || {
+            wrong("Invalid arguments: 'type' is required and must be one of 'conda', 'venv', or 'venv-uv'".to_owned())
+        };
         let kind = optional(call, "type").and_then(EnvironmentType::find).ok_or_else(invalid)?;
         let argument = kind.argument();
         let missing = || wrong(format!("{argument} is required when type is '{}'", kind.name()));
@@ -173,7 +175,9 @@ impl CodeExecutor {
         *environment.place(kind) = Some(value.to_owned());
         environment.kind = kind;
         let message = "Environment configuration updated";
-        Ok(fields(json!({"status": "success", "message": message, "previous": previous, "current": environment.json()})))
+        Ok(fields(
+            json!({"status": "success", "message": message, "previous": previous, "current": environment.json()}),
+        ))
     }
 }
 
@@ -227,13 +231,13 @@ fn python() -> Request {
 }
 
 /// A limit that ended a run, on a line of its own.
-fn limit(outcome: &Outcome) -> String {
+fn limit(call: &Call<'_>, outcome: &Outcome) -> String {
     match outcome.status {
         sandbox::Status::Completed { .. } => String::new(),
         sandbox::Status::Crashed { .. }
         | sandbox::Status::TimedOut
         | sandbox::Status::LimitExceeded(_)
-        | sandbox::Status::Cancelled => format!("{}\n", ending(outcome)),
+        | sandbox::Status::Cancelled => format!("{}\n", call.ending(outcome)),
     }
 }
 

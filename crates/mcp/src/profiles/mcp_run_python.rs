@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::transcript::{Line, Transcript};
 use super::zod::{self, Field, Kind, Need, Zod};
-use super::{Call, Contract, Verdict, ending, identity, said, tool, why};
+use super::{Call, Contract, Verdict, identity, said, tool, why};
 use crate::teller::{INFO, WARNING};
 
 const RUN_PYTHON_CODE: &str = "run_python_code";
@@ -89,7 +89,7 @@ impl RunPython {
         let ended = call.run_aloud(self.request(call), &heard).await;
         let output = heard.lines().into_iter().map(|(_, line)| without_end(line)).collect();
         let returned = match &ended {
-            Ok(outcome) => Returned::of(outcome, output),
+            Ok(outcome) => Returned::of(outcome, output, call),
             Err(error) => {
                 let is_install = matches!(error, RunError::Refused(refusal) if refusal.argument() == "packages");
                 let status = if is_install { "install-error" } else { "run-error" };
@@ -180,7 +180,7 @@ impl Call<'_> {
 }
 
 impl Returned {
-    fn of(outcome: &Outcome, output: Vec<String>) -> Self {
+    fn of(outcome: &Outcome, output: Vec<String>, call: &Call<'_>) -> Self {
         let file = outcome.files.iter().find(|file| file.path.as_str() == REPORT);
         let report = file.and_then(|file| serde_json::from_slice::<Report>(file.contents.as_ref()?).ok());
         match report {
@@ -188,7 +188,7 @@ impl Returned {
             Some(report) => Self { status: "run-error", output, report },
             // It was stopped, or took the harness apart.
             None => {
-                let error = Some(format!("{}\n", ending(outcome)));
+                let error = Some(format!("{}\n", call.ending(outcome)));
                 Self { status: "run-error", output, report: Report { error, ..Report::default() } }
             }
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::transcript::Transcript;
 use super::zod::{self, Field, Kind, Need, Zod};
-use super::{Call, Contract, Verdict, WORKSPACE, ending, forbid_tasks, identity, said, tool, why};
+use super::{Call, Contract, Verdict, WORKSPACE, forbid_tasks, identity, said, tool, why};
 
 const RUN_CODE: &str = "run-code";
 
@@ -121,10 +121,12 @@ async fn run_code(call: &Call<'_>) -> CallToolResult {
     };
     let Some(language) = ours.and_then(Language::find) else {
         let program = command.split(' ').next().unwrap_or_default();
-        let text = format!("Error: `{id}` needs `{program}`, which is for another operating system; {}", runnable(call));
+        let text =
+            format!("Error: `{id}` needs `{program}`, which is for another operating system; {}", runnable(call));
         return said([text], Verdict::Error);
     };
-    let failed = format!("Error: Command failed: {command} \"{WORKSPACE}/{}\"", language.names_for(code.as_bytes()).source);
+    let failed =
+        format!("Error: Command failed: {command} \"{WORKSPACE}/{}\"", language.names_for(code.as_bytes()).source);
     if let Err(refusal) = call.runtime().engines_for(language) {
         return said([format!("{failed}\n{}; {}", refusal.message(), runnable(call))], Verdict::Error);
     }
@@ -146,7 +148,7 @@ async fn run_code(call: &Call<'_>) -> CallToolResult {
         return said([stdout].into_iter().chain(complaints), Verdict::Fine);
     }
     let end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
-    let first = format!("{failed}\n{stderr}{end}{}", ending(&outcome));
+    let first = format!("{failed}\n{stderr}{end}{}", call.ending(&outcome));
     said([first].into_iter().chain((!stdout.is_empty()).then_some(stdout)), Verdict::Error)
 }
 

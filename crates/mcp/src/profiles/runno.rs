@@ -70,11 +70,7 @@ enum Encoding {
 
 impl Contract for Runno {
     fn identity(&self) -> ServerConfig {
-        identity(
-            "Runno Code Sandbox Server",
-            "0.10.6",
-            ServerCapabilities::builder().enable_tools().build(),
-        )
+        identity("Runno Code Sandbox Server", "0.10.6", ServerCapabilities::builder().enable_tools().build())
     }
 
     fn tools(&self) -> Vec<Tool> {
@@ -87,9 +83,8 @@ impl Contract for Runno {
             "{about}\nFiles: each of `input_files` is found under its name, such as /data.csv, and in the working folder; each of \
              `output_file_names` comes back."
         );
-        let annotations = || {
-            ToolAnnotations::with_title("Run Code Using Runno Sandbox").read_only(true).idempotent(true)
-        };
+        let annotations =
+            || ToolAnnotations::with_title("Run Code Using Runno Sandbox").read_only(true).idempotent(true);
         vec![
             tool(RUN_CODE, about.to_owned(), &schema()).with_annotations(annotations()),
             tool(RUN_CODE_WITH_FILES, files, &schema_with_files()).with_annotations(annotations()),
@@ -101,9 +96,9 @@ impl Contract for Runno {
             if ![RUN_CODE, RUN_CODE_WITH_FILES].contains(&call.tool) {
                 return Err(ErrorData::invalid_params("Tool not found", None));
             }
-            Ok(run(&call).await.unwrap_or_else(|refusal| {
-                said([format!("{}; {}", refusal.message(), refusal.hint())], Verdict::Error)
-            }))
+            Ok(run(&call)
+                .await
+                .unwrap_or_else(|refusal| said([format!("{}; {}", refusal.message(), refusal.hint())], Verdict::Error)))
         })
     }
 }
@@ -118,7 +113,7 @@ async fn run(call: &Call<'_>) -> Result<CallToolResult, Refusal> {
     let is_compiled = ["c", "cpp"].contains(language);
     let names = given.input_files.iter().map(|file| &file.name).chain(&given.output_file_names);
     let request = Request {
-        code: moved(&given.code, names).into_bytes(),
+        code: (print_for(language, &given.code).to_owned() + &moved(&given.code, names)).into_bytes(),
         language: Some((*language).to_owned()),
         compiler_args: if is_compiled { vec!["-O2".to_owned(), "-Werror".to_owned()] } else { Vec::new() },
         files: given.input_files.iter().map(input_file).collect::<Result<_, _>>()?,
@@ -132,9 +127,21 @@ async fn run(call: &Call<'_>) -> Result<CallToolResult, Refusal> {
         Ok(outcome) => outcome,
         Err(error) => return Ok(said([why(&error)], Verdict::Error)),
     };
-    let mut result = said([first_block(&outcome), "Following is the TTY output.".to_owned(), call.fit(&terminal(&heard, language))], Verdict::Fine);
+    let mut result = said(
+        [first_block(&outcome), "Following is the TTY output.".to_owned(), call.fit(&terminal(&heard, language))],
+        Verdict::Fine,
+    );
     result.content.extend(given.output_file_names.iter().map(|name| output_file(&outcome, name)));
     Ok(result)
+}
+
+/// JavaScript there has `print` too. On the program's first line, so that lines keep their numbers.
+fn print_for(language: &str, code: &str) -> &'static str {
+    if language == "javascript" && code.contains("print(") {
+        "globalThis.print ??= (...words) => console.log(words.join(' ')); "
+    } else {
+        ""
+    }
 }
 
 fn first_block(outcome: &Outcome) -> String {

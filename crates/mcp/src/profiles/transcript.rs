@@ -69,8 +69,7 @@ impl Transcript {
     /// All of it, in lines, in the order in which they were complete.
     pub(super) fn lines(&self) -> Vec<Line> {
         let mut lines = Lines::default();
-        let mut all: Vec<Line> =
-            self.pieces().iter().flat_map(|(stream, bytes)| lines.push(*stream, bytes)).collect();
+        let mut all: Vec<Line> = self.pieces().iter().flat_map(|(stream, bytes)| lines.push(*stream, bytes)).collect();
         all.extend(lines.finish());
         all
     }

@@ -90,6 +90,18 @@ pub(super) fn list(tool: &str, issues: &[Issue]) -> String {
     format!("MCP error -32602: Invalid arguments for tool {tool}: {issues:#}")
 }
 
+/// What they say of a level of log messages that there is not.
+pub(super) fn bad_level(level: &Value) -> String {
+    let options = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+    let expected = options.map(|option| format!("'{option}'")).join(" | ");
+    let received = level.as_str().unwrap_or_default();
+    let issue = json!({
+        "received": level, "code": "invalid_enum_value", "options": options, "path": ["params", "level"],
+        "message": format!("Invalid enum value. Expected {expected}, received '{received}'"),
+    });
+    format!("{:#}", Value::Array(vec![issue]))
+}
+
 /// What they say of a tool that they have not.
 pub(super) fn no_tool(name: &str) -> String {
     format!("MCP error -32602: Tool {} not found", crate::room::shortened(name, 300))

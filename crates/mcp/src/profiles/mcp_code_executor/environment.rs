@@ -62,7 +62,8 @@ impl Environment {
     }
 
     pub(super) fn json(&self) -> Value {
-        let set = [("conda_name", &self.conda_name), ("venv_path", &self.venv_path), ("uv_venv_path", &self.uv_venv_path)];
+        let set =
+            [("conda_name", &self.conda_name), ("venv_path", &self.venv_path), ("uv_venv_path", &self.uv_venv_path)];
         let set = set.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value.as_ref()?))));
         Value::Object([("type".to_owned(), json!(self.kind.name()))].into_iter().chain(set).collect())
     }

@@ -20,7 +20,9 @@ pub(super) fn tools(kind: &str) -> Vec<Tool> {
     let tools = [
         (
             "execute_code",
-            format!("Run a short Python program in the {kind} environment. It is kept as a file; longer ones are better sent in parts."),
+            format!(
+                "Run a short Python program in the {kind} environment. It is kept as a file; longer ones are better sent in parts."
+            ),
             object(json!({"code": text("The program"), "filename": text("What its file is called")}), &["code"]),
         ),
         (
@@ -33,11 +35,7 @@ pub(super) fn tools(kind: &str) -> Vec<Tool> {
             "Add to a Python file.".to_owned(),
             object(json!({"file_path": file(), "content": text("What is added")}), &["file_path", "content"]),
         ),
-        (
-            "execute_code_file",
-            "Run a Python file.".to_owned(),
-            object(json!({"file_path": file()}), &["file_path"]),
-        ),
+        ("execute_code_file", "Run a Python file.".to_owned(), object(json!({"file_path": file()}), &["file_path"])),
         ("read_code_file", "Read a Python file.".to_owned(), object(json!({"file_path": file()}), &["file_path"])),
         (
             "install_dependencies",

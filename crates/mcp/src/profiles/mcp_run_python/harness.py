@@ -108,7 +108,8 @@ def report(exception):
     frames = exception.__traceback__
     while frames and frames.tb_frame.f_code.co_filename != FILE:
         frames = frames.tb_next
-    return "".join(traceback.format_exception(type(exception), exception, frames))
+    text = "".join(traceback.format_exception(type(exception), exception, frames))
+    return text if frames else "Traceback (most recent call last):\n" + text
 
 
 def micropip():
@@ -122,6 +123,9 @@ def micropip():
 
 
 place = os.path.abspath(".mcp-run-python.json")
+# Or Python would show a line of it where it shows one of the program, which is called the same.
+if os.path.exists(FILE):
+    os.remove(FILE)
 loop = asyncio.Runner()
 sys.modules["micropip"] = micropip()
 failure = None
