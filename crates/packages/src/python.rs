@@ -170,8 +170,10 @@ impl Uv<'_> {
 
     /// Installs exactly that into the environment itself.
     pub(crate) fn change(&self, lock: &Lock, target: &Target, root: &Path) -> Errand {
-        let mut errand =
-            self.errand(&["pip", "install", "--no-deps", "--link-mode", "copy", "-r", "pylock.toml"], target);
+        let install = ["pip", "install", "--no-deps", "--preview-features", "pylock", "-r", "pylock.toml"];
+        let mut errand = self.errand(&install, target);
+        // What others use is for all to write, and this is not.
+        errand.arguments.push("--no-cache".to_owned());
         errand.files = vec![("pylock.toml".to_owned(), lock.text().as_bytes().to_vec())];
         // What it writes to is shown once.
         errand.reads.retain(|path| !path.starts_with(root));

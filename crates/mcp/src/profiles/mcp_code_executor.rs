@@ -123,11 +123,15 @@ impl CodeExecutor {
         }
         let changed = call.runtime().change_environment(&call.caller(), &packages, &mut ()).await;
         let changed = changed.map_err(|error| failed(why(&error)))?;
+        // uv says on standard error what it did.
+        let is_warning = |line: &&str| line.starts_with("warning:");
+        let (warnings, news): (Vec<&str>, Vec<&str>) = changed.stderr.split_inclusive('\n').partition(is_warning);
+        let (warnings, news) = (warnings.concat(), news.concat());
         let mut said = fields(json!({
-            "status": "success", "env_type": kind, "installed_packages": packages, "output": changed.stdout,
+            "status": "success", "env_type": kind, "installed_packages": packages, "output": changed.stdout + &news,
         }));
-        if !changed.stderr.is_empty() {
-            said.insert("warnings".to_owned(), json!(changed.stderr));
+        if !warnings.is_empty() {
+            said.insert("warnings".to_owned(), json!(warnings));
         }
         Ok(said)
     }
