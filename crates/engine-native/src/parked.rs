@@ -2,8 +2,8 @@
 //! programs wanted. A program that comes is given to one of them, which is used for that and ends with it.
 //!
 //! What waits has seen nothing of anybody: it is what would be started for the program, only sooner. It is used when it makes no difference
-//! but that of time: for a run with the same limits and packages, to which nothing is granted, without variables or an environment of its own, whose program imports
-//! everything that was imported ahead.
+//! but that of time: for a run with the same limits and packages, to which nothing is granted, without variables or an environment of its
+//! own, whose program imports everything that was imported ahead.
 //!
 //! How many wait follows what is wanted. One of a kind is there for the next program; every program that finds none ready makes it one
 //! more, as far as memory goes, and those are given up when nobody has wanted them for a while.

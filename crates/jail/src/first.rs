@@ -88,7 +88,7 @@ fn prepare(inheritance: &Inheritance<'_>) -> Result<Prepared, Failure> {
     let counters = inheritance.group.counters();
     if let Some(blueprint) = &inheritance.blueprint {
         match wire::receive::<Go>(&inheritance.gate) {
-            Ok(Some((Go::Ahead, folders))) => raise_root(blueprint, inheritance.identity, folders)?,
+            Ok(Some((Go::Ahead, _))) => raise_root(blueprint, inheritance.identity, Vec::new())?,
             _ => return Err(Failure::new(Step::Receive, "the launcher is gone", libc::ECHILD)),
         }
     }
@@ -143,7 +143,7 @@ fn build_and_supervise(
     match &inheritance.blueprint {
         None => {
             if let Some(blueprint) = &blueprint {
-                raise_root(blueprint, identity, Vec::new())?;
+                raise_root(blueprint, identity, folders_of(blueprint, inheritance)?)?;
             }
         }
         // The launcher chose this process for its root; what is mounted and what Landlock grants must be the same.
@@ -154,6 +154,17 @@ fn build_and_supervise(
     match &spec.walls {
         Walls::Namespaces { .. } => run.in_namespaces(filters),
         Walls::Landlock { scratch } => run.on_host(scratch, filters),
+    }
+}
+
+/// Folders that are granted to the run, where the launcher opens them.
+fn folders_of(blueprint: &Blueprint, inheritance: &Inheritance<'_>) -> Result<Vec<OwnedFd>, Failure> {
+    match inheritance.identity {
+        Identity::Own(_) if blueprint.view.has_grants() => match wire::receive::<Go>(&inheritance.gate) {
+            Ok(Some((Go::Folders, folders))) => Ok(folders),
+            _ => Err(Failure::new(Step::Receive, "the launcher is gone", libc::ECHILD)),
+        },
+        Identity::Own(_) | Identity::Same => Ok(Vec::new()),
     }
 }
 

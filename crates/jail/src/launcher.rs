@@ -231,21 +231,15 @@ impl Launcher {
             return None;
         }
         let position = |wanted: &Option<Blueprint>| self.spares.iter().position(|spare| spare.blueprint == *wanted);
-        let without = || if self.hands_folders(order.blueprint.as_ref()) { None } else { position(&None) };
-        let index = position(&order.blueprint).or_else(without)?;
+        let index = position(&order.blueprint).or_else(|| position(&None))?;
         Some(self.spares.swap_remove(index))
-    }
-
-    /// Whether a root like this has folders that its first process cannot open by itself as somebody who may use them.
-    fn hands_folders(&self, blueprint: Option<&Blueprint>) -> bool {
-        self.identities.are_own() && blueprint.is_some_and(|blueprint| blueprint.view.has_grants())
     }
 
     /// Prepares for more runs like this one. Spares for another kind would wait for nothing.
     fn expect_more_like(&mut self, order: Order) {
         let Some(blueprint) = order.blueprint.filter(|_| order.namespaces == Namespaces::All) else { return };
-        // Of sessions there are few.
-        if blueprint.purpose == Purpose::Session {
+        // Of sessions there are few, and folders are opened when they are used: what is in their place may be another by then.
+        if blueprint.purpose == Purpose::Session || blueprint.view.has_grants() {
             return;
         }
         let expected = Some(Blueprint { purpose: Purpose::Run, ..blueprint });
@@ -305,9 +299,6 @@ impl Launcher {
     fn begin(&mut self, order: &Order, report: &OwnedFd, descriptors: &[OwnedFd]) -> Result<Run, Failure> {
         let first = match self.take_spare(order) {
             Some(spare) => spare,
-            None if self.hands_folders(order.blueprint.as_ref()) => {
-                self.first_process(order.namespaces, order.blueprint.clone())?
-            }
             None => self.first_process(order.namespaces, None)?,
         };
         // While its first process can be looked into.
@@ -316,10 +307,15 @@ impl Launcher {
             None => None,
         };
         let hand_over = |first: &Spare, holders| -> Result<OwnedFd, Failure> {
+            let folders = self.folders_for(first, order.blueprint.as_ref())?;
             first.group.limit(order.memory, order.processes).at(Step::JoinCgroup)?;
             wire::send(report, &Report::Started(holders), &[first.pidfd.as_fd()]).at(Step::Receive)?;
             let descriptors: Vec<_> = descriptors.iter().map(|fd| fd.as_fd()).collect();
             wire::send(&first.gate, &Go::Now, &descriptors).at(Step::Receive)?;
+            if !folders.is_empty() {
+                let folders: Vec<_> = folders.iter().map(|folder| folder.as_fd()).collect();
+                wire::send(&first.gate, &Go::Folders, &folders).at(Step::Receive)?;
+            }
             report.try_clone().at(Step::Receive)
         };
         match hand_over(&first, self.cgroups.holders()) {
@@ -379,8 +375,8 @@ impl Launcher {
         };
         let spare = Spare { pid, pidfd, user, group, gate, blueprint };
         let mapped = if namespaces == Namespaces::None { Ok(()) } else { self.map_identity(&spare, group_id) };
-        let told = mapped.and_then(|()| match &spare.blueprint {
-            Some(blueprint) => self.send_ahead(&spare, blueprint, group_id),
+        let told = mapped.and_then(|()| match spare.blueprint {
+            Some(_) => wire::send(&spare.gate, &Go::Ahead, &[]).at(Step::MapIdentity),
             None => Ok(()),
         });
         match told {
@@ -407,15 +403,15 @@ impl Launcher {
         write("gid_map", format!("{inner} {group_id} 1"))
     }
 
-    /// Has a first process build its root, with folders that are granted to its guest.
-    fn send_ahead(&self, spare: &Spare, blueprint: &Blueprint, group_id: u32) -> Result<(), Failure> {
-        let folders = if self.hands_folders(Some(blueprint)) {
-            folder::open_for(&blueprint.view.mounts, (spare.user, group_id))?
-        } else {
-            Vec::new()
-        };
-        let folders: Vec<_> = folders.iter().map(|folder| folder.as_fd()).collect();
-        wire::send(&spare.gate, &Go::Ahead, &folders).at(Step::MapIdentity)
+    /// Folders that are granted to a guest with an id of its own, which its first process cannot open as somebody who may use them.
+    fn folders_for(&self, first: &Spare, blueprint: Option<&Blueprint>) -> Result<Vec<OwnedFd>, Failure> {
+        match blueprint {
+            Some(blueprint) if self.identities.are_own() => {
+                // Its group has the same number.
+                folder::open_for(&blueprint.view.mounts, (first.user, first.user))
+            }
+            Some(_) | None => Ok(Vec::new()),
+        }
     }
 
     /// Ends a first process that has no run.

@@ -208,10 +208,12 @@ pub enum Writing {
 /// What the launcher says to a first process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Go {
-    /// Its user id is mapped: it can build its root. Beside it: mounts of the folders that it is granted, where the launcher makes them.
+    /// Its user id is mapped: it can build its root.
     Ahead,
     /// Its run. Beside it: packed spec, stdin, stdout, stderr, report socket, and perhaps a descriptor 3.
     Now,
+    /// Comes behind its run where the launcher makes mounts of the folders that are granted to it. Beside it: these.
+    Folders,
 }
 
 /// A pair of connected sockets for messages.

@@ -1,7 +1,7 @@
 //! Hosts that a run may connect to, and all others.
 
 use testkit::arena::Setup;
-use testkit::run::Ending;
+use testkit::run::{Ending, Running};
 
 use crate::world::World;
 
@@ -20,7 +20,7 @@ def tunnel(host, port):
     connection = http.client.HTTPConnection('127.0.0.1', 3128, timeout=10)
     connection.set_tunnel(host, port)
     try:
-        connection.request('GET', '/in/tunnel')
+        connection.request('GET', '/in/tunnel', headers={'Host': 'tunnel'})
         return connection.getresponse().read().decode().strip()
     except OSError as error:
         return str(error)
@@ -45,19 +45,52 @@ print([name for name in ('HTTP_PROXY', 'https_proxy', 'ALL_PROXY', 'no_proxy') i
     outcome.assert_ended(Ending::completed(0));
     let expected = "\
 203.0.113.10:80 | GET /a?b=c HTTP/1.1 | Host: allowed.example
-Proxy-secret: x
-X-kept: y
-Connection: close
+proxy-secret: x
+x-kept: y
+connection: close
 203.0.113.10:80 | GET /?q HTTP/1.1 | Host: allowed.example:80
-Connection: close
-203.0.113.10:443 | GET /in/tunnel HTTP/1.1 | Host: allowed.example
-203.0.113.10:8443 | GET /in/tunnel HTTP/1.1 | Host: sub.allowed.example:8443
+connection: close
+203.0.113.10:443 | GET /in/tunnel HTTP/1.1 | Host: tunnel
+203.0.113.10:8443 | GET /in/tunnel HTTP/1.1 | Host: tunnel
 []
 ";
     assert_eq!((&*outcome.stdout, &*outcome.stderr), (expected, ""));
     assert_eq!(outcome.isolation.granted, ["network allowed.example", "network *.allowed.example:8443"]);
     assert_eq!(world.reached(), ["203.0.113.10:443", "203.0.113.10:80", "203.0.113.10:8443"]);
     world.stage.assert_unharmed();
+}
+
+const NODE: &str = "\
+const http = require('http');
+const first = (text) => text.split('\\n')[0];
+const got = (url) => fetch(url).then((answer) => answer.text()).then(first).catch((error) => error.cause.message);
+const older = (url) => new Promise((done) => {
+  http.get(url, (answer) => answer.setEncoding('utf8').on('data', (text) => done(first(text)))).on('error', (error) => done(error.message));
+});
+(async () => {
+  for (const get of [got, older]) {
+    for (const url of ['http://allowed.example/n', 'http://other.example/', 'http://127.0.0.1:8123/']) console.log(await get(url));
+  }
+  console.log(extra);
+  server.close();
+  server.closeAllConnections();
+})();
+const server = http.createServer((_, answer) => answer.end('its own')).listen(8123, '127.0.0.1');
+";
+
+/// Node looks at no variables before version 24, and goes the same way.
+#[test]
+fn node_too() {
+    let Some(world) = World::open(Setup::Unprivileged) else { return };
+    let command =
+        ["run", "--json", "-l", "javascript", "--network", "allowed.example", "--variable", "extra=1", "-c", NODE];
+    let outcome = Running::start(world.command(&command)).finish().outcome(world.stage.level().name());
+    outcome.assert_ended(Ending::completed(0));
+    let reached = |host: &str| format!("203.0.113.10:80 | GET /n HTTP/1.1 | {host}: allowed.example");
+    let refused = "`other.example:80` is not among the hosts that this run may connect to";
+    let expected = [&reached("host"), refused, "its own", &reached("Host"), refused, "its own", "1", ""].join("\n");
+    assert_eq!((&*outcome.stdout, &*outcome.stderr), (&*expected, ""));
+    assert_eq!(world.reached(), ["203.0.113.10:80"]);
 }
 
 /// With a way to one host, there is none to any other, nor inside, whatever a name leads to.

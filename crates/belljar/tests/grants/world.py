@@ -41,15 +41,15 @@ def answer(connection, place):
         head = b""
         while b"\r\n\r\n" not in head and (more := connection.recv(1 << 16)):
             head += more
+        head, _, rest = head.partition(b"\r\n\r\n")
         lines = head.decode(errors="replace").split("\r\n")
         host = [line for line in lines if line.lower().startswith("host:")]
         body = "%s:%d | %s | %s" % (*place, lines[0], ",".join(host))
-        extra = [line for line in lines if line.lower().startswith(("proxy-", "x-kept", "connection:"))]
+        extra = [line.lower() for line in lines if line.lower().startswith(("proxy-", "x-kept", "connection:"))]
         body = "\n".join([body, *extra, ""]).encode()
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(body), body))
         connection.shutdown(socket.SHUT_WR)
         # What comes behind the first request is noted too.
-        rest = b""
         connection.settimeout(2)
         try:
             while more := connection.recv(1 << 16):
