@@ -37,6 +37,8 @@ pub(crate) struct Chosen {
     pub(crate) sessions: HttpSessions,
     /// Packages that have to be here before anybody is served.
     pub(crate) packages: Vec<String>,
+    /// Whether it says on standard error what it does.
+    pub(crate) verbose: bool,
     network: Network,
     folders: Vec<Folder>,
     /// The environment that Python runs in.
@@ -102,6 +104,7 @@ impl Chosen {
             http: None,
             sessions: HttpSessions::Kept,
             packages: Vec::new(),
+            verbose: false,
             network: Network::Operator,
             folders: Vec::new(),
             python: None,

@@ -122,7 +122,8 @@ impl Call<'_> {
                 return Err(refusal.into());
             }
         };
-        let ended = self.runtime().carry_out(plan, &mut heard.clone()).await;
+        let mut ears = heard.clone();
+        let ended = Box::pin(self.runtime().carry_out(plan, &mut ears)).await;
         witness.saw(&ended);
         ended
     }

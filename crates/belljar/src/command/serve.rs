@@ -30,7 +30,8 @@ pub(crate) async fn run(
         return super::example::run_python().await;
     }
     let address = arguments.http.or(chosen.as_ref().and_then(|chosen| chosen.http));
-    let default_level = if address.is_some() { LogLevel::Info } else { LogLevel::Warn };
+    let is_verbose = address.is_some() || chosen.as_ref().is_some_and(|chosen| chosen.verbose);
+    let default_level = if is_verbose { LogLevel::Info } else { LogLevel::Warn };
     telemetry::log(arguments.log.unwrap_or(default_level), arguments.log_format);
     let config = http_config(&arguments, chosen.as_ref())?;
     let audit = match &arguments.audit {

@@ -46,6 +46,7 @@ pub(super) fn mcp_server_code_runner(flags: &[String], environment: &Environment
 
 #[derive(Debug, Parser)]
 #[command(name = "mcp-run-python", no_binary_name = true, disable_version_flag = true)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the original")]
 struct RunPython {
     #[arg(value_enum, default_value_t = Mode::Stdio)]
     mode: Mode,
@@ -98,6 +99,7 @@ pub(super) fn mcp_run_python(flags: &[String]) -> Result<Chosen, Ended> {
     };
     let mut chosen = Chosen::new(kind);
     chosen.packages = packages;
+    chosen.verbose = flags.verbose;
     if flags.disable_networking {
         chosen.network = Network::None;
     }

@@ -99,7 +99,8 @@ fn without_paths(world: &World, answer: &Value) -> Value {
     for part in parts {
         let is_made_up = part.get(8..11) == Some(".py") && part[..8].bytes().all(|byte| byte.is_ascii_hexdigit());
         plain += "_";
-        plain += &if is_made_up { format!("<hex>{}", &part[8..]) } else { part.to_owned() };
+        plain += if is_made_up { "<hex>" } else { "" };
+        plain += if is_made_up { &part[8..] } else { part };
     }
     serde_json::from_str(&plain).expect("still JSON")
 }
@@ -109,20 +110,21 @@ fn leaves(value: &Value) -> BTreeMap<String, Value> {
     let mut leaves = BTreeMap::new();
     let mut pending = vec![(String::new(), value.clone())];
     while let Some((path, value)) = pending.pop() {
-        match value {
+        match &value {
             Value::Object(fields) if !fields.is_empty() => {
-                let fields = fields.into_iter().filter(|(name, _)| name != "description" && name != "instructions");
+                let fields =
+                    fields.clone().into_iter().filter(|(name, _)| name != "description" && name != "instructions");
                 pending.extend(fields.map(|(name, field)| (format!("{path}/{name}"), field)));
             }
             Value::Array(items) if !items.is_empty() => {
-                pending.extend(items.into_iter().enumerate().map(|(at, item)| (format!("{path}/{at}"), item)));
+                pending.extend(items.iter().enumerate().map(|(at, item)| (format!("{path}/{at}"), item.clone())));
             }
-            Value::String(text) if text.starts_with('{') && serde_json::from_str::<Value>(&text).is_ok() => {
-                pending.push((path, serde_json::from_str(&text).expect("JSON")));
+            Value::String(text) if text.starts_with('{') && serde_json::from_str::<Value>(text).is_ok() => {
+                pending.push((path, serde_json::from_str(text).expect("JSON")));
             }
             Value::Null if path == "/result" || path == "/error" => {}
-            leaf => {
-                leaves.insert(path, leaf);
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+                leaves.insert(path, value);
             }
         }
     }

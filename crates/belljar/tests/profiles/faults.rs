@@ -1,16 +1,20 @@
 //! Faults of the originals that ours does not have.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use testkit::processes;
+use testkit::runtimes::skip;
 
 use crate::client::Client;
 use crate::world::{World, call, text};
 
-/// A tool of each, as a program in Python is sent to it.
-const RUNNERS: &[(&str, &str, fn(&str) -> Value)] = &[
+/// A profile, its tool, and how a program in Python is sent to it.
+type Runner = (&'static str, &'static str, fn(&str) -> Value);
+
+const RUNNERS: &[Runner] = &[
     ("mcp-server-code-runner", "run-code", |code| json!({"languageId": "python", "code": code})),
     ("runno", "run_code", |code| json!({"runtime": "python", "code": code})),
     ("mcp-run-python", "run_python_code", |code| json!({"python_code": code})),
@@ -235,4 +239,31 @@ fn executor_refuses_what_is_no_name_and_what_is_outside() {
     let answer = said("execute_code", &json!({"code": write}));
     assert_eq!(answer["output"], "30\n", "{answer}");
     assert_eq!(fs::read_to_string(world.path("store/made.txt")).expect("made"), "made");
+}
+
+#[test]
+fn executor_installs_into_its_environment() {
+    let world = World::new();
+    let site = |name: &str| {
+        let folders = fs::read_dir(world.path("venv/lib")).expect("installed").flatten();
+        let files = folders.map(|folder| folder.path().join("site-packages").join(name));
+        files.map(|file| fs::metadata(file).expect("installed").permissions().mode()).next()
+    };
+    let mut client = world.greeted("mcp-code-executor", &[]);
+    let mut said = |tool: &str, arguments: &Value| -> Value {
+        serde_json::from_str(text(&call(&mut client, tool, arguments), 0)).expect("JSON")
+    };
+    let program = json!({"code": "import six, yaml\nprint(six.__name__, yaml.__name__)"});
+    assert_eq!(said("execute_code", &program)["status"], "error");
+    let answer = said("install_dependencies", &json!({"packages": ["six", "PyYAML"]}));
+    if answer["status"] == "error" {
+        skip(&format!("packages cannot be had: {answer}"));
+        return;
+    }
+    assert_eq!(said("execute_code", &program)["output"], "six yaml\n");
+    let checked = said("check_installed_packages", &json!({"packages": ["six", "PyYAML", "yaml", "numpy"]}));
+    assert_eq!(checked["not_installed"], json!(["numpy"]), "{checked}");
+    assert_eq!(checked["package_details"]["PyYAML"], checked["package_details"]["yaml"]);
+    // It is nobody else's to change.
+    assert_eq!(site("six.py").expect("installed") & 0o022, 0);
 }

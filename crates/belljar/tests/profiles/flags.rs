@@ -135,3 +135,25 @@ fn over_http() {
         assert_eq!(run(code.clone(), &flags).as_deref(), Some(expected), "{mode}");
     }
 }
+
+#[test]
+fn a_network_is_the_operators_to_give() {
+    let world = World::new();
+    let told = |command: Command| String::from_utf8(output(command).stderr).expect("text");
+    let with_flag = |flags: &[&str]| told(world.command(&[&["--network", "example.org", "--profile"], flags].concat()));
+    assert_eq!(with_flag(&["mcp-run-python"]), "belljar: programs can reach example.org\n");
+    assert_eq!(with_flag(&["mcp-run-python", "--disable-networking"]), "belljar: programs have no network\n");
+    assert_eq!(with_flag(&["runno"]), "belljar: programs have no network\n");
+    for (flags, hosts) in [("--allow-net=a.example,b.example:8080", "a.example, b.example:8080"), ("-A", "*")] {
+        let mut command = world.command(&["--profile", "code-runner-mcp"]);
+        command.env("DENO_PERMISSION_ARGS", flags);
+        assert_eq!(told(command), format!("belljar: programs can reach {hosts}\n"));
+    }
+    let mut command = world.command(&["--profile", "code-runner-mcp"]);
+    command.env("DENO_PERMISSION_ARGS", "--allow-net=a.example");
+    let mut client = Client::of(command).greeted();
+    let listed = client.request("tools/list", &json!({}));
+    assert!(listed["result"]["tools"][0]["description"].as_str().is_some_and(|text| text.contains("a.example")));
+    let result = call(&mut client, "python-code-runner", &json!({"code": "print(1)"}));
+    assert_eq!(text(&result, 0), "1\n");
+}

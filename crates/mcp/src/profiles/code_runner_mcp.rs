@@ -21,11 +21,11 @@ const JAVASCRIPT: &str = "javascript-code-runner";
 const PYTHON_TIME: Duration = Duration::from_mins(3);
 const JAVASCRIPT_TIME: Duration = Duration::from_mins(1);
 
-const PYTHON_FIELDS: &[Field] = &[
+const PYTHON_FIELDS: &[Field<'static>] = &[
     Field { name: "code", kind: Kind::Text, need: Need::Required },
     Field { name: "packages", kind: Kind::Record, need: Need::Optional },
 ];
-const JAVASCRIPT_FIELDS: &[Field] = &[Field { name: "code", kind: Kind::Text, need: Need::Required }];
+const JAVASCRIPT_FIELDS: &[Field<'static>] = &[Field { name: "code", kind: Kind::Text, need: Need::Required }];
 
 const TIP: &str = "(no output)\n\n**Tip:** what is not printed, with `console.log()` for instance, is not seen.";
 const BROKEN: &str = "\n\n**Syntax Error Detected!** Send the program's text as it is, with real newlines and quotes.";
@@ -211,11 +211,12 @@ impl Contract for CodeRunner {
 impl Call<'_> {
     /// What a call says.
     fn shown(&self, heard: &Transcript, outcome: &Outcome, tongue: Tongue, remarks: &[String]) -> (String, Verdict) {
-        let mut text: String = remarks.iter().map(|remark| format!("[stderr] {remark}\n")).collect();
-        if let Some(SessionState::Lost(reason)) = &outcome.state {
-            text += &format!("[stderr] variables of earlier calls are gone: {reason}\n");
-        }
-        text += &output(heard, outcome, tongue);
+        let lost = match &outcome.state {
+            Some(SessionState::Lost(reason)) => Some(format!("variables of earlier calls are gone: {reason}")),
+            Some(SessionState::Kept) | None => None,
+        };
+        let remarks = remarks.iter().chain(&lost).flat_map(|remark| ["[stderr] ", remark, "\n"]);
+        let text = remarks.collect::<String>() + &output(heard, outcome, tongue);
         let mark = match tongue {
             Tongue::Python => "[err][py]",
             Tongue::JavaScript => "[err][js]",

@@ -22,7 +22,7 @@ const REPORT: &str = ".mcp-run-python.json";
 /// What comes without being named: programs there could count on it.
 const GIVEN: &str = "pydantic";
 
-const FIELDS: &[Field] = &[
+const FIELDS: &[Field<'static>] = &[
     Field { name: "python_code", kind: Kind::Text, need: Need::Required },
     Field { name: "global_variables", kind: Kind::Record, need: Need::Optional },
 ];

@@ -53,21 +53,9 @@ const LANGUAGES: &[(&str, &str, Option<&str>)] = &[
     ("scss", "scss --style expanded", Some("scss")),
 ];
 
-/// The same as the schema has them.
-const IDS: &[&str] = &{
-    let mut ids = [""; LANGUAGES.len()];
-    let mut number = 0;
-    while number < ids.len() {
-        ids[number] = LANGUAGES[number].0;
-        number += 1;
-    }
-    ids
-};
-
-const FIELDS: &[Field] = &[
-    Field { name: "code", kind: Kind::Text, need: Need::Required },
-    Field { name: "languageId", kind: Kind::OneOf(IDS), need: Need::Required },
-];
+fn ids() -> Vec<&'static str> {
+    LANGUAGES.iter().map(|(id, _, _)| *id).collect()
+}
 
 #[derive(Debug)]
 pub(super) struct CodeRunner;
@@ -83,7 +71,7 @@ impl Contract for CodeRunner {
             "type": "object",
             "properties": {
                 "code": {"type": "string", "description": "The program"},
-                "languageId": {"type": "string", "enum": IDS, "description": "Its language"},
+                "languageId": {"type": "string", "enum": ids(), "description": "Its language"},
             },
             "required": ["code", "languageId"],
             "additionalProperties": false,
@@ -107,7 +95,11 @@ async fn run_code(call: &Call<'_>) -> CallToolResult {
     if call.tool != RUN_CODE {
         return said([zod::no_tool(call.tool)], Verdict::Error);
     }
-    let issues = Zod::V3.check(&call.arguments, FIELDS);
+    let fields = [
+        Field { name: "code", kind: Kind::Text, need: Need::Required },
+        Field { name: "languageId", kind: Kind::OneOf(&ids()), need: Need::Required },
+    ];
+    let issues = Zod::V3.check(&call.arguments, &fields);
     if !issues.is_empty() {
         return said([zod::sentence(RUN_CODE, &issues)], Verdict::Error);
     }

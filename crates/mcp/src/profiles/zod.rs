@@ -11,16 +11,16 @@ pub(super) enum Zod {
 
 /// An argument.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Field {
+pub(super) struct Field<'a> {
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: Kind<'a>,
     pub(super) need: Need,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum Kind<'a> {
     Text,
-    OneOf(&'static [&'static str]),
+    OneOf(&'a [&'a str]),
     Record,
 }
 
@@ -41,11 +41,11 @@ pub(super) struct Issue {
 
 impl Zod {
     /// What is wrong with arguments, if anything is.
-    pub(super) fn check(self, given: &Map<String, Value>, fields: &[Field]) -> Vec<Issue> {
+    pub(super) fn check(self, given: &Map<String, Value>, fields: &[Field<'_>]) -> Vec<Issue> {
         fields.iter().filter_map(|field| self.check_one(given.get(field.name), field)).collect()
     }
 
-    fn check_one(self, value: Option<&Value>, field: &Field) -> Option<Issue> {
+    fn check_one(self, value: Option<&Value>, field: &Field<'_>) -> Option<Issue> {
         let received = value.map_or("undefined", kind_of);
         let (fits, expected) = match field.kind {
             Kind::Text => (received == "string", "string".to_owned()),

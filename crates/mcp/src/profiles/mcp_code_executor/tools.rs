@@ -11,11 +11,10 @@ pub(super) fn tools(kind: &str) -> Vec<Tool> {
     let file = || text("A file in the folder for code files");
     let list = || json!({"type": "array", "items": {"type": "string"}, "description": "Their names"});
     let object = |properties: Value, required: &[&str]| {
-        let mut schema = json!({"type": "object", "properties": properties});
-        if !required.is_empty() {
-            schema["required"] = json!(required);
-        }
-        schema
+        let always = [("type", json!("object")), ("properties", properties)];
+        let required = (!required.is_empty()).then(|| ("required", json!(required)));
+        let schema = always.into_iter().chain(required).map(|(name, value)| (name.to_owned(), value));
+        Value::Object(schema.collect())
     };
     let tools = [
         (
