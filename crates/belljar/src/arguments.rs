@@ -10,6 +10,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sandbox::{Bytes, Requirement};
 
+use crate::profile::ProfileName;
+
 /// Runs code that nobody has vetted, and hands back everything worth knowing about the run.
 #[derive(Debug, Parser)]
 #[command(name = "belljar", version, about, max_term_width = 110)]
@@ -230,6 +232,12 @@ pub(crate) struct ServeArguments {
     /// Where to send traces of runs, by OTLP over HTTP, such as `http://127.0.0.1:4318`
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     pub(crate) otlp: Option<String>,
+    /// Pass for another server: its tools, its results, its flags, its variables
+    #[arg(long, value_name = "NAME", value_enum, conflicts_with = "conformance_fixtures")]
+    pub(crate) profile: Option<ProfileName>,
+    /// With `--profile`, flags of the server that ours passes for, such as `stdio --deps numpy`. belljar's own come before them
+    #[arg(value_name = "FLAGS", requires = "profile", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) original: Vec<String>,
     /// Serve what the protocol's conformance suites expect to find, too
     #[arg(long, hide = true)]
     pub(crate) conformance_fixtures: bool,

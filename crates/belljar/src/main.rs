@@ -3,6 +3,7 @@
 mod arguments;
 mod command;
 mod exit;
+mod profile;
 mod report;
 mod settings;
 mod telemetry;
@@ -37,18 +38,32 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     jail::launcher::raise_descriptor_limit();
     jail::give_large_blocks_back();
     let Arguments { global, command } = arguments;
-    let transport = if let Command::Serve(arguments) = &command {
-        if arguments.http.is_some() { Transport::Shared } else { Transport::Own }
-    } else {
-        Transport::None
+    let environment = Environment::read();
+    let (transport, mut chosen) = match &command {
+        Command::Serve(arguments) => match profile::choose(arguments, &environment) {
+            Ok(chosen) => {
+                let is_shared = arguments.http.or(chosen.as_ref().and_then(|chosen| chosen.http)).is_some();
+                (if is_shared { Transport::Shared } else { Transport::Own }, chosen)
+            }
+            Err(ended) => return Ok(ended.exit()),
+        },
+        Command::Run(_)
+        | Command::Connect(_)
+        | Command::Example(_)
+        | Command::Setup(_)
+        | Command::Audit(_)
+        | Command::Doctor(_) => (Transport::None, None),
     };
-    let settings = settings::resolve((&global, command.grants()), &Environment::read(), transport)?;
+    let mut settings = settings::resolve((&global, command.grants()), &environment, transport)?;
+    if let Some(chosen) = &mut chosen {
+        chosen.apply(&mut settings)?;
+    }
     // Two workers: a guest's output may be written to a slow reader on one while the other keeps time.
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let end = tokio.block_on(async {
         match command {
             Command::Run(arguments) => command::run::run(*arguments, &settings).await,
-            Command::Serve(arguments) => command::serve::run(*arguments, &settings).await,
+            Command::Serve(arguments) => command::serve::run(*arguments, chosen, &settings).await,
             Command::Connect(arguments) => command::connect::run(&arguments, settings.tools.home.as_deref()),
             Command::Example(arguments) => command::example::run(&arguments, &global, &settings).await,
             Command::Setup(arguments) => command::setup::run(arguments, &settings).await,

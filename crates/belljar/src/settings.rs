@@ -41,6 +41,25 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
+    /// A variable that is not empty, and text.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.all().find(|(known, value)| *known == name && !value.is_empty()).map(|(_, value)| value)
+    }
+
+    /// All variables that are text.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.all.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)))
+    }
+
+    /// Where programs are looked for.
+    pub(crate) fn path(&self) -> &[PathBuf] {
+        &self.path
+    }
+
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
     #[expect(clippy::disallowed_methods, reason = "this is the module that reads the environment")]
     pub(crate) fn read() -> Self {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());

@@ -28,6 +28,8 @@ pub struct Client<'a> {
     pub reads: Vec<PathBuf>,
     /// Folders that it can write to.
     pub writes: Vec<Folder>,
+    /// A folder of the operator's that it can change, shown where it is. What is made there is the folder's owner's.
+    pub changes: Option<PathBuf>,
     /// Where it starts, if not where its files are.
     pub folder: Option<PathBuf>,
     /// Whom it can reach, and where that is written down. Nobody without.
@@ -77,6 +79,8 @@ const MOST_OUTPUT: Bytes = Bytes::mib(8);
 /// Files that a client makes belong, on a server that is root, to a user of that run alone; the next one has another. So others can write
 /// them too, where others can come to them: in folders of ours, nobody can.
 const FOR_ALL: &str = r#"umask 0 && cd "$0" && exec "$@""#;
+/// Not so in a folder of the operator's, where everybody may come.
+const FOR_OWNER: &str = r#"umask 022 && cd "$0" && exec "$@""#;
 
 /// Where a client finds its way out, an HTTP proxy.
 pub const WAY_OUT: std::net::SocketAddrV4 = jail::EGRESS;
@@ -116,9 +120,13 @@ impl Shared {
         for folder in &client.writes {
             view.mount(&folder.source, &folder.target, Access::Write);
         }
+        if let Some(folder) = &client.changes {
+            view.grant(folder, folder, Access::Write);
+        }
         let program = client.program.to_string_lossy().into_owned();
         let folder = client.folder.map_or_else(|| ".".to_owned(), |folder| folder.to_string_lossy().into_owned());
-        let start = ["sh".to_owned(), "-c".to_owned(), FOR_ALL.to_owned(), folder];
+        let script = if client.changes.is_some() { FOR_OWNER } else { FOR_ALL };
+        let start = ["sh".to_owned(), "-c".to_owned(), script.to_owned(), folder];
         let own = [("PATH", GUEST_PATH), ("HOME", "/tmp"), ("TMPDIR", "/tmp"), ("LANG", "C.UTF-8")];
         let own = own.iter().map(|(name, value)| format!("{name}={value}"));
         let given = client.environment.iter().map(|(name, value)| format!("{name}={value}"));
@@ -180,6 +188,7 @@ impl Shared {
             files: Vec::new(),
             reads: tool.found.reads(),
             writes: Vec::new(),
+            changes: None,
             folder: None,
             way_out: None,
             wall: Duration::from_secs(10),

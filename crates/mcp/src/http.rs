@@ -52,6 +52,17 @@ pub struct HttpConfig {
     pub shares: Shares,
     /// How long requests may still go on after `shutdown`.
     pub drain: Duration,
+    /// Whether clients of the older era have sessions.
+    pub sessions: HttpSessions,
+}
+
+/// What becomes of a connection between requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpSessions {
+    /// It is kept, under an id that the client sends.
+    Kept,
+    /// Each request is on its own.
+    None,
 }
 
 /// Why a server does not open.
@@ -80,34 +91,42 @@ pub async fn listen(address: SocketAddr, access: &Access) -> Result<TcpListener,
 
 /// Serves until `shutdown`. Then nobody new is let in, and requests that go on have the drain's time to end.
 pub async fn serve(server: Arc<Server>, listener: TcpListener, config: HttpConfig, shutdown: CancellationToken) {
-    let HttpConfig { access, shares, drain } = config;
+    let HttpConfig { access, shares, drain, sessions } = config;
     // Cancelled when the drain is over: what still goes on is ended.
     let end = CancellationToken::new();
-    let router = router(&server, access, shares, end.clone());
+    let router = router(&server, (access, shares, sessions), end.clone());
     connections::serve(listener, router, shutdown, drain).await;
     end.cancel();
 }
 
-fn router(server: &Arc<Server>, access: Access, shares: Shares, end: CancellationToken) -> Router {
+fn router(
+    server: &Arc<Server>,
+    (access, shares, kept): (Access, Shares, HttpSessions),
+    end: CancellationToken,
+) -> Router {
     let hosts = LOOPBACK_HOSTS.map(str::to_owned).into_iter().chain(access.hosts.clone());
     let origins = LOOPBACK_ORIGINS.map(str::to_owned).into_iter().chain(access.origins.clone());
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(hosts)
         .with_allowed_origins(origins)
         .with_max_request_body_bytes(MAX_BODY)
+        .with_legacy_session_mode(kept == HttpSessions::Kept)
         .with_cancellation_token(end);
-    let connecting = Arc::clone(server);
     let sessions = Arc::new(LocalSessionManager::default());
-    let mcp = StreamableHttpService::new(move || Ok(connecting.connect()), sessions, config);
+    let connecting = Arc::clone(server);
+    let mcp = if server.connect_masked().is_some() {
+        let masked = move || connecting.connect_masked().ok_or_else(|| std::io::ErrorKind::Unsupported.into());
+        Router::new().fallback_service(StreamableHttpService::new(masked, sessions, config))
+    } else {
+        Router::new().fallback_service(StreamableHttpService::new(move || Ok(connecting.connect()), sessions, config))
+    };
 
     let access = Arc::new(access);
     let limit = middleware::from_fn_with_state(Arc::new(Throttle::new(shares)), throttle);
     let guard = middleware::from_fn_with_state(Arc::clone(&access), authenticate);
     let own = middleware::from_fn_with_state(Arc::new(Seal::new(&random::<32>())), own_sessions);
-    let guarded = Router::new()
-        .nest_service("/mcp", Router::new().fallback_service(mcp).layer(own).layer(limit))
-        .route("/metrics", get(metrics))
-        .layer(guard);
+    let guarded =
+        Router::new().nest_service("/mcp", mcp.layer(own).layer(limit)).route("/metrics", get(metrics)).layer(guard);
     let mut open = Router::new().route("/healthz", get(|| async { "ok" }));
     if let Some(metadata) = access.oauth.as_ref().map(OAuth::metadata) {
         for path in ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"] {

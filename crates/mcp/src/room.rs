@@ -12,7 +12,7 @@ pub(crate) struct Room {
     /// All of it. Pictures and links have what the rest leaves. So much of a resource is read in one piece.
     pub(crate) answer: usize,
     /// Of the standard streams together, in the structured result. One has what the other does not need.
-    streams: usize,
+    pub(crate) streams: usize,
     /// Of the names of files, which an answer has several times.
     names: usize,
 }

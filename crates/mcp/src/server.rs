@@ -1,48 +1,42 @@
 //! The server: what MCP asks, answered by the runtime. One for both eras of the protocol and for every transport; rmcp tells them apart.
 
-use std::collections::HashMap;
-use std::convert::Infallible;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult, CreateTaskResult,
     GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, ProgressToken, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod,
-    UnsubscribeRequestParams, UpdateTaskParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscribeRequestMethod,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams,
+    UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::task_manager::{TaskExit, TaskManager, TaskOptions};
-use rmcp::{ErrorData, Peer, RoleServer, ServerHandler};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 use runtime::{RunError, Runtime};
-use sandbox::{Language, Outcome, Plan, Principal, Refusal};
+use sandbox::{Language, Outcome, Plan, Principal, Refusal, Request};
 use serde_json::{Map, Value};
 
 use crate::audit::Audit;
 use crate::fixtures::Fixtures;
 use crate::live::Live;
 use crate::metrics::Metrics;
+use crate::profiles::{Mask, Profile};
 use crate::room::Room;
 use crate::runs::Runs;
 use crate::saved::Saved;
+use crate::tasks::{TASK_KEPT_MS, Tasks};
+use crate::teller::{NO_LOGS, Teller, level_number};
 use crate::tools::{self, Run};
 use crate::witness::{Observers, Tracer, Witness};
 use crate::{icons, prompts, resources};
 
-/// Output is told at most this often,
-const TELL_EVERY: Duration = Duration::from_millis(100);
-/// and something at least this often, or clients think that nobody is there.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// A run that takes longer becomes a task, for clients that know tasks.
 const TASK_AFTER: Duration = Duration::from_secs(20);
-/// How long a task is kept: longer than any run takes, and time to fetch its result.
-const TASK_KEPT: Duration = Duration::from_millis(TASK_KEPT_MS);
-const TASK_KEPT_MS: u64 = 15 * 60_000;
 /// Tasks of one caller, those included that have ended and are kept for a while. Beyond that, clients wait as others do.
 const MOST_TASKS: usize = 64;
 
@@ -54,13 +48,15 @@ const INSTRUCTIONS: &str = "Runs code in fresh sandboxes. Call run_code whenever
 /// What all connections of a server share.
 #[derive(Debug)]
 pub struct Server {
-    runtime: Arc<Runtime>,
-    observers: Arc<Observers>,
+    pub(crate) runtime: Arc<Runtime>,
+    pub(crate) observers: Arc<Observers>,
     runs: Arc<Runs>,
     tasks: Tasks,
     tools: OnceLock<Vec<Tool>>,
     /// Where sessions are saved, if they can be.
     saved: Option<Saved>,
+    /// Whom it passes for, if not for itself.
+    profile: Option<Profile>,
     /// What tests of the protocol need beside.
     fixtures: Option<Fixtures>,
 }
@@ -76,50 +72,6 @@ pub struct Watch {
     pub saved: Option<PathBuf>,
 }
 
-/// rmcp's own, which has no `Debug` and does not know whose a task is.
-struct Tasks {
-    manager: TaskManager,
-    owners: Mutex<HashMap<String, (Principal, Instant)>>,
-}
-
-impl Tasks {
-    fn new() -> Self {
-        Self { manager: TaskManager::new(), owners: Mutex::default() }
-    }
-
-    /// The task is this caller's from now on.
-    fn own(&self, task: &str, owner: Principal) {
-        self.owners().insert(task.to_owned(), (owner, Instant::now()));
-    }
-
-    /// How many tasks a caller has.
-    fn count(&self, caller: &Principal) -> usize {
-        self.owners().values().filter(|(owner, _)| owner == caller).count()
-    }
-
-    /// Without those that the manager has forgotten.
-    fn owners(&self) -> MutexGuard<'_, HashMap<String, (Principal, Instant)>> {
-        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.retain(|_, (_, since)| since.elapsed() < TASK_KEPT);
-        owners
-    }
-
-    /// The manager, for a task that is this caller's. Another's, or nobody's, is not there.
-    fn of(&self, task: &str, caller: &Principal) -> Result<&TaskManager, ErrorData> {
-        if self.owners().get(task).is_some_and(|(owner, _)| owner == caller) {
-            Ok(&self.manager)
-        } else {
-            Err(ErrorData::invalid_params(format!("there is no task `{task}`"), None))
-        }
-    }
-}
-
-impl std::fmt::Debug for Tasks {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tasks").field("running", &self.manager.running_task_count()).finish_non_exhaustive()
-    }
-}
-
 /// One connection.
 #[derive(Debug, Clone)]
 pub struct Connection {
@@ -128,8 +80,6 @@ pub struct Connection {
     log_level: Arc<AtomicU8>,
 }
 
-const NO_LOGS: u8 = u8::MAX;
-
 /// The run itself.
 type Going = Pin<Box<dyn Future<Output = Result<Outcome, RunError>> + Send>>;
 
@@ -137,6 +87,11 @@ impl Server {
     /// Over these engines.
     pub fn new(runtime: Arc<Runtime>, watch: Watch) -> Arc<Self> {
         Arc::new(Self::over(runtime, watch, None))
+    }
+
+    /// The same in the manner of another server.
+    pub fn passing_for(profile: Profile, runtime: Arc<Runtime>, watch: Watch) -> Arc<Self> {
+        Arc::new(Self { profile: Some(profile), ..Self::over(runtime, watch, None) })
     }
 
     /// The same, with everything that the protocol's conformance suites expect to find. For tests only.
@@ -153,6 +108,7 @@ impl Server {
             tasks: Tasks::new(),
             tools: OnceLock::new(),
             saved: watch.saved.map(Saved::new),
+            profile: None,
             fixtures,
         }
     }
@@ -170,6 +126,19 @@ impl Server {
     /// For a client that just came.
     pub fn connect(self: &Arc<Self>) -> Connection {
         Connection { server: Arc::clone(self), log_level: Arc::new(AtomicU8::new(NO_LOGS)) }
+    }
+
+    /// The same where it passes for another server.
+    pub(crate) fn connect_masked(self: &Arc<Self>) -> Option<Mask> {
+        Some(Mask::new(self, self.profile.as_ref()?))
+    }
+
+    /// A request, checked.
+    pub(crate) fn admit(&self, request: Request, witness: &mut Witness) -> Result<Plan, Refusal> {
+        witness.reads(&request)?;
+        let plan = self.runtime.admit(request)?;
+        witness.admits(&plan);
+        Ok(plan)
     }
 
     fn tools(&self) -> &[Tool] {
@@ -256,11 +225,7 @@ impl Connection {
         owner: Principal,
         witness: &mut Witness,
     ) -> Result<Plan, Refusal> {
-        let request = tools::prepare(arguments, owner)?;
-        witness.reads(&request)?;
-        let plan = self.server.runtime.admit(request)?;
-        witness.admits(&plan);
-        Ok(plan)
+        self.server.admit(tools::prepare(arguments, owner)?, witness)
     }
 
     /// Until a run has taken long, and its caller may have one more task.
@@ -303,110 +268,18 @@ impl Connection {
 }
 
 /// Whose request it is: what the HTTP layer found out, or whoever started this process.
-fn principal(context: &RequestContext<RoleServer>) -> Principal {
+pub(crate) fn principal(context: &RequestContext<RoleServer>) -> Principal {
     parts(context).and_then(|parts| parts.extensions.get::<Principal>()).cloned().unwrap_or_default()
 }
 
 /// How much the answer may take.
-fn room(context: &RequestContext<RoleServer>) -> Room {
+pub(crate) fn room(context: &RequestContext<RoleServer>) -> Room {
     if parts(context).is_some() { Room::EVENT } else { Room::LINE }
 }
 
 /// The request over HTTP that brought it, if one did.
 fn parts(context: &RequestContext<RoleServer>) -> Option<&http::request::Parts> {
     context.extensions.get()
-}
-
-/// Tells a client that waits what its run prints.
-struct Teller {
-    peer: Peer<RoleServer>,
-    token: Option<ProgressToken>,
-    logs: bool,
-    told: f64,
-    since: tokio::time::Instant,
-    last: tokio::time::Instant,
-}
-
-impl Teller {
-    fn new(context: &RequestContext<RoleServer>, log_level: u8) -> Self {
-        let now = tokio::time::Instant::now();
-        Self {
-            peer: context.peer.clone(),
-            token: context.meta.get_progress_token(),
-            // Clients of the newer era say it with each request.
-            logs: context.meta.log_level().map_or(log_level, level_number) <= INFO,
-            told: 0.0,
-            since: now,
-            last: now,
-        }
-    }
-
-    /// Until there is something to say.
-    async fn next(&self, live: &Live) {
-        if self.token.is_none() && !self.logs {
-            return std::future::pending().await;
-        }
-        tokio::select! {
-            () = live.news() => tokio::time::sleep_until(self.last + TELL_EVERY).await,
-            () = tokio::time::sleep_until(self.last + SIGN_OF_LIFE) => {}
-        }
-    }
-
-    /// Tells all that is new, for as long as this is polled.
-    async fn tell_on(&mut self, live: Live) -> Infallible {
-        loop {
-            self.next(&live).await;
-            self.tell(&live).await;
-        }
-    }
-
-    /// Tells what is left when a run has ended, so that whoever listens has heard the end of its output before the result comes.
-    async fn tell_rest(&mut self, live: &Live) {
-        if (self.token.is_some() || self.logs) && live.has_news() {
-            self.tell(live).await;
-        }
-    }
-
-    async fn tell(&mut self, live: &Live) {
-        self.last = tokio::time::Instant::now();
-        self.told += 1.0;
-        let news = live.take_news();
-        if self.logs && !news.is_empty() {
-            self.log(&news).await;
-        }
-        if let Some(token) = self.token.clone() {
-            let message = if news.is_empty() { format!("running, {} s", self.since.elapsed().as_secs()) } else { news };
-            let progress = ProgressNotificationParam::new(token, self.told).with_message(message);
-            // A client that is gone is noticed elsewhere.
-            self.peer.notify_progress(progress).await.ok();
-        }
-    }
-
-    #[expect(deprecated, reason = "clients of the older era ask for it")]
-    async fn log(&self, news: &str) {
-        use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
-
-        let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, news.into()).with_logger("run_code");
-        self.peer.notify_logging_message(message).await.ok();
-    }
-}
-
-const INFO: u8 = 1;
-
-#[expect(deprecated, reason = "clients of the older era ask for it")]
-fn level_number(level: rmcp::model::LoggingLevel) -> u8 {
-    use rmcp::model::LoggingLevel;
-
-    match level {
-        LoggingLevel::Debug => 0,
-        LoggingLevel::Info => INFO,
-        LoggingLevel::Notice => 2,
-        LoggingLevel::Warning => 3,
-        LoggingLevel::Error => 4,
-        LoggingLevel::Critical => 5,
-        LoggingLevel::Alert => 6,
-        LoggingLevel::Emergency => 7,
-    }
 }
 
 #[expect(deprecated, reason = "clients of the older era ask for logs")]
@@ -621,22 +494,5 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.task(&request.task_id, &context)?.cancel_task(&request.task_id)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_task_is_its_owners() {
-        let tasks = Tasks::new();
-        let (ada, grace) = (Principal::new("ada"), Principal::new("grace"));
-        let task = tasks.manager.spawn(TaskOptions::new(), |_| Box::pin(std::future::pending()));
-        tasks.own(&task.task_id, ada.clone());
-        assert!(tasks.of(&task.task_id, &ada).is_ok_and(|manager| manager.get_task(&task.task_id).is_ok()));
-        assert!(tasks.of(&task.task_id, &grace).is_err());
-        let forgotten = tasks.manager.spawn(TaskOptions::new(), |_| Box::pin(std::future::pending()));
-        assert!(tasks.of(&forgotten.task_id, &ada).is_err(), "a task without an owner is nobody's");
     }
 }

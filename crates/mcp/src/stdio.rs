@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rmcp::ServiceExt as _;
-use rmcp::service::ServerInitializeError;
-use tokio::io::{AsyncRead, ReadBuf};
+use rmcp::service::{ServerInitializeError, Service};
+use rmcp::{RoleServer, ServiceExt as _};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
 use crate::Server;
+use crate::profiles::Guise;
 
 /// How long requests may still go on when their client has closed its end, or the server is told to stop: long enough for answers that are on their way.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
@@ -33,11 +34,9 @@ pub async fn serve(server: &Arc<Server>, shutdown: CancellationToken) -> Result<
     let ended = CancellationToken::new();
     let reader = Watched { reader, ended: ended.clone() };
     let serving = async {
-        match server.connect().serve_with_ct((reader, writer), shutdown.clone()).await {
-            Ok(running) => running.waiting().await.map(|_| ()).map_err(StdioError::Broken),
-            // It came and went.
-            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
-            Err(error) => Err(StdioError::Opening(error.into())),
+        match server.connect_masked() {
+            Some(mask) => converse(Guise(mask), (reader, writer), shutdown.clone()).await,
+            None => converse(server.connect(), (reader, writer), shutdown.clone()).await,
         }
     };
     let over = async {
@@ -51,6 +50,20 @@ pub async fn serve(server: &Arc<Server>, shutdown: CancellationToken) -> Result<
         end = serving => end,
         // rmcp would wait for all requests to end.
         () = over => Ok(()),
+    }
+}
+
+/// Until one of both ends it.
+async fn converse<R: AsyncRead + Send + Unpin + 'static, W: AsyncWrite + Send + Unpin + 'static>(
+    face: impl Service<RoleServer>,
+    streams: (R, W),
+    shutdown: CancellationToken,
+) -> Result<(), StdioError> {
+    match face.serve_with_ct(streams, shutdown).await {
+        Ok(running) => running.waiting().await.map(|_| ()).map_err(StdioError::Broken),
+        // It came and went.
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
+        Err(error) => Err(StdioError::Opening(error.into())),
     }
 }
 

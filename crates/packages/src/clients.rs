@@ -134,6 +134,8 @@ pub(crate) struct Errand {
     pub(crate) cache: PathBuf,
     /// What it is to fill, if anything.
     pub(crate) layer: Option<PathBuf>,
+    /// A folder of the operator's that it is to change, if any.
+    pub(crate) changes: Option<PathBuf>,
     /// Where it starts.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) wall: Duration,
@@ -202,6 +204,7 @@ impl Clients {
             files: errand.files,
             reads: errand.reads,
             writes,
+            changes: errand.changes,
             folder: errand.folder,
             way_out,
             wall: errand.wall,

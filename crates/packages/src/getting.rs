@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use egress::{Gate, Log};
-use engine_native::ClientEnd;
-use sandbox::{EngineError, LayerKind, LiveOutput, PackageVersion, Principal};
+use engine_native::{ClientEnd, Interpreter};
+use sandbox::{Changed, EngineError, LayerKind, LiveOutput, PackageVersion, Principal};
 use setup::Digest;
 
 use crate::answers::{Answer, Verdict};
@@ -79,6 +79,32 @@ impl Getting<'_> {
             self.publish(made, &id, Kind::Python, packages).await?;
         }
         Ok(Answer::new(Verdict::Layer(id), unknown))
+    }
+
+    /// Packages of Python, in an environment.
+    pub(crate) async fn environment(mut self, host: Interpreter, root: &Path) -> Result<Changed, Trouble> {
+        let manager = self.manager;
+        let uv = Uv {
+            tool: manager.clients.uv(self.live).await?,
+            surroundings: &manager.surroundings,
+            policy: &manager.policy,
+            host: &host,
+            cache: self.store.client("uv")?,
+        };
+        let target = Target::Native(host.clone());
+        let gate = self.gate(LayerKind::Python, || Ok(uv.probe(&target))).await?;
+        let lock = match self.resolve(&uv, &target, None, gate.as_ref()).await? {
+            Resolved::Lock(lock, _) => lock,
+            Resolved::Nothing(_) => return Ok(Changed::default()),
+        };
+        let packages: Vec<PackageVersion> = lock.packages.iter().map(Locked::version).collect();
+        manager.policy.check_all(&packages)?;
+        self.live.news(&format!("installing {}", python::shown(&lock.packages)));
+        let end = self.run(uv.change(&lock, &target, root), gate.as_ref()).await?;
+        if !end.status.is_success() {
+            return Err(Trouble::of(&end));
+        }
+        Ok(Changed { stdout: end.stdout, stderr: end.stderr })
     }
 
     /// What to install. An import is a guess, and is given up alone; what somebody named is not.

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use engine_native::{Interpreter, NativeEngine};
 use engine_wasm::WasmEngine;
 use sandbox::{
-    BoxFuture, EngineId, Imported, Layer, LayerKind, LiveOutput, PackageVersion, Packages, Plan, Principal,
+    BoxFuture, Changed, EngineId, Imported, Layer, LayerKind, LiveOutput, PackageVersion, Packages, Plan, Principal,
     ProvideError, Provided, Refusal, Wanted,
 };
 use setup::{Digest, Setup};
@@ -137,10 +137,7 @@ impl PackageManager {
         if let Some(trouble) = self.recent_trouble(&asked) {
             return Err(trouble.into());
         }
-        if !self.clients.native().can_run_clients() {
-            let message = "packages cannot be installed on this host, which gives jails no namespaces";
-            return Err(Refusal::new("packages", message, "leave `packages` out; `belljar doctor` says more").into());
-        }
+        self.check_clients()?;
         let _turn = self.turns.acquire().await;
         let lock = store.path("locks", &asked.key);
         let _process = LockFile::take(&lock).await.map_err(Trouble::Files)?;
@@ -161,6 +158,27 @@ impl PackageManager {
         let found = found?;
         let found = found.ok_or_else(|| Trouble::Files(io::ErrorKind::NotFound.into()))?;
         Ok(Found { cached: false, ..found })
+    }
+
+    /// The same for good, in an environment of the operator's.
+    async fn change(&self, wanted: &Wanted, root: &Path, live: &mut dyn LiveOutput) -> Result<Changed, ProvideError> {
+        let store = self.store().map_err(Trouble::Files)?;
+        self.check_clients()?;
+        let host = self.host(&wanted.caller).await?;
+        let key = Digest::of_parts([root.as_os_str().as_encoded_bytes()]).to_string();
+        let asked = Asked { requirements: wanted.named.clone(), imported: Vec::new(), key };
+        let _turn = self.turns.acquire().await;
+        let lock = store.path("locks", &asked.key);
+        let _process = LockFile::take(&lock).await.map_err(Trouble::Files)?;
+        Ok(Getting { manager: self, store, asked: &asked, live }.environment(host, root).await?)
+    }
+
+    fn check_clients(&self) -> Result<(), Refusal> {
+        if self.clients.native().can_run_clients() {
+            return Ok(());
+        }
+        let message = "packages cannot be installed on this host, which gives jails no namespaces";
+        Err(Refusal::new("packages", message, "leave `packages` out; `belljar doctor` says more"))
     }
 
     /// The Python whose packages an engine needs.
@@ -279,6 +297,15 @@ impl Packages for PackageManager {
                 Err(error) => Err(error),
             }
         })
+    }
+
+    fn change_environment<'a>(
+        &'a self,
+        wanted: &'a Wanted,
+        environment: &'a Path,
+        live: &'a mut dyn LiveOutput,
+    ) -> BoxFuture<'a, Result<Changed, ProvideError>> {
+        Box::pin(self.change(wanted, environment, live))
     }
 }
 

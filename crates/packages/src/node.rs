@@ -62,6 +62,7 @@ impl Deno<'_> {
             reads: self.surroundings.certificates(),
             cache: self.cache.clone(),
             layer: Some(into.to_owned()),
+            changes: None,
             folder: Some(LAYER.into()),
             wall: INSTALLING,
         })

@@ -168,6 +168,19 @@ impl Uv<'_> {
         errand
     }
 
+    /// Installs exactly that into the environment itself.
+    pub(crate) fn change(&self, lock: &Lock, target: &Target, root: &Path) -> Errand {
+        let install = ["pip", "install", "--no-deps", "--preview-features", "pylock", "-r", "pylock.toml"];
+        let mut errand = self.errand(&install, target);
+        // What others use is for all to write, and this is not.
+        errand.arguments.push("--no-cache".to_owned());
+        errand.files = vec![("pylock.toml".to_owned(), lock.text().as_bytes().to_vec())];
+        // What it writes to is shown once.
+        errand.reads.retain(|path| !path.starts_with(root));
+        errand.changes = Some(root.to_owned());
+        errand
+    }
+
     fn errand(&self, arguments: &[&str], target: &Target) -> Errand {
         let common = ["--only-binary", ":all:", "--no-progress", "--color", "never", "--cache-dir", CACHE];
         let mut all: Vec<String> = arguments.iter().chain(&common).map(|argument| (*argument).to_owned()).collect();
@@ -202,6 +215,7 @@ impl Uv<'_> {
             reads,
             cache: self.cache.clone(),
             layer: None,
+            changes: None,
             folder: None,
             wall: INSTALLING,
         }
@@ -220,6 +234,7 @@ pub(crate) fn compile(interpreter: &Interpreter, layer: &Path, cache: PathBuf) -
         reads: interpreter.reads.clone(),
         cache,
         layer: Some(layer.to_owned()),
+        changes: None,
         folder: None,
         wall: INSTALLING,
     }

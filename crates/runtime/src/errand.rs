@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use sandbox::{
-    EngineId, Language, LayerKind, LiveOutput, Packages, Plan, Principal, ProvideError, Provided, Refusal, Wanted,
+    Changed, EngineId, Language, LayerKind, LiveOutput, Packages, Plan, Principal, ProvideError, Provided, Refusal,
+    Wanted,
 };
 
 use crate::{RunError, Runtime};
@@ -85,11 +86,33 @@ impl Runtime {
         Err(last.map_or_else(|| no_packages(language).into(), final_word))
     }
 
+    /// Installs packages into the environment that the caller's Python runs in, for good.
+    pub async fn change_environment(
+        &self,
+        caller: &Principal,
+        packages: &[String],
+        live: &mut dyn LiveOutput,
+    ) -> Result<Changed, RunError> {
+        let installer = self.packages.as_deref().ok_or_else(no_environment)?;
+        let wanted = installer.check(LayerKind::Python, caller, packages)?;
+        let environment = self.environments()?.environment(caller).await?;
+        let root = environment.path.ok_or_else(no_environment)?;
+        installer.change_environment(&wanted, &root, live).await.map_err(final_word)
+    }
+
     /// Who installs packages for a language.
     pub(crate) fn installer(&self, language: &Language) -> Result<(LayerKind, &dyn Packages), Refusal> {
         let kind = LayerKind::of(language).ok_or_else(|| no_packages(language))?;
         Ok((kind, self.packages.as_deref().ok_or_else(|| no_packages(language))?))
     }
+}
+
+fn no_environment() -> Refusal {
+    Refusal::new(
+        "packages",
+        "this server has no environment that packages could be installed into",
+        "name one at its start",
+    )
 }
 
 fn no_packages(language: &Language) -> Refusal {

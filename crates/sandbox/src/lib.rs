@@ -52,7 +52,9 @@ pub use outcome::{
     CpuSource, GuestError, LastValue, MemorySource, Outcome, OutputFile, Promotion, SkipReason, SkippedFile, Status,
     Usage, signal_name,
 };
-pub use packages::{Held, Imported, Layer, LayerKind, PackageVersion, Packages, ProvideError, Provided, Wanted};
+pub use packages::{
+    Changed, Held, Imported, Layer, LayerKind, PackageVersion, Packages, ProvideError, Provided, Wanted,
+};
 pub use path::{PathError, WorkspacePath};
 pub use plan::{Plan, PlannedFile};
 pub use policy::Policy;

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +24,24 @@ pub trait Packages: Send + Sync + fmt::Debug {
         engine: EngineId,
         live: &'a mut dyn LiveOutput,
     ) -> BoxFuture<'a, Result<Provided, ProvideError>>;
+
+    /// Changes the environment that the caller's Python programs run in: it has what is wanted from now on, for everybody who uses it. For
+    /// operators who gave that environment away; nothing else of belljar writes to it.
+    fn change_environment<'a>(
+        &'a self,
+        wanted: &'a Wanted,
+        environment: &'a Path,
+        live: &'a mut dyn LiveOutput,
+    ) -> BoxFuture<'a, Result<Changed, ProvideError>>;
+}
+
+/// What the client said that changed an environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// On its standard output.
+    pub stdout: String,
+    /// On its standard error.
+    pub stderr: String,
 }
 
 /// What a program wants beside its language. Every entry was checked.

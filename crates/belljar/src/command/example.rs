@@ -1,5 +1,6 @@
 //! `belljar example`: a server and its client, and a sample in every language found here.
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -60,6 +61,17 @@ pub(crate) async fn run(
     report::print("\nNow yours:  belljar run -l python -c 'print(sum(range(10)))'\n")?;
     report::print("Assistants: belljar connect claude-code --write\n")?;
     Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What `mcp-run-python example` shows: its server, a client, and a program with NumPy.
+pub(crate) async fn run_python() -> anyhow::Result<ExitCode> {
+    const SAMPLE: &str = "import numpy\na = numpy.array([1, 2, 3])\nprint('numpy array:', a)\na";
+    let client = Client::serving(&["--profile", "mcp-run-python", "stdio", "--deps", "numpy"]).await?;
+    let answer = client.call("run_python_code", json!({"python_code": SAMPLE})).await?;
+    client.stop().await?;
+    let text: String = answer.content.iter().filter_map(|block| Some(block.as_text()?.text.clone())).collect();
+    report::print(&format!("{text}\n"))?;
+    Ok(if text.starts_with("<status>success</status>") { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Sets up what these languages can have in WebAssembly and have not. Where that fails, the samples run natively.
@@ -132,10 +144,14 @@ struct Isolation {
 }
 
 impl Client {
-    #[expect(clippy::disallowed_methods, reason = "the server that the example shows is this program's child")]
     async fn start(global: &GlobalArguments) -> anyhow::Result<Self> {
+        Self::serving(&global.to_command_line()).await
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the server that the example shows is this program's child")]
+    async fn serving(arguments: &[impl AsRef<OsStr>]) -> anyhow::Result<Self> {
         let mut command = tokio::process::Command::new("/proc/self/exe");
-        command.arg("serve").args(global.to_command_line());
+        command.arg("serve").args(arguments);
         let server = TokioChildProcess::new(command).context("cannot start the server")?;
         Ok(Self(().serve(server).await.context("the server does not answer")?))
     }

@@ -10,20 +10,30 @@ use anyhow::Context as _;
 use belljar::{Settings, engine};
 use mcp::Watch;
 use mcp::audit::Audit;
-use mcp::http::{Access, HttpConfig, HttpError, OAuth, OAuthConfig, OAuthError, Shares, Tokens};
+use mcp::http::{Access, HttpConfig, HttpError, HttpSessions, OAuth, OAuthConfig, OAuthError, Shares, Tokens};
 use runtime::SessionLimits;
-use sandbox::Refusal;
+use sandbox::{Language, Principal, Refusal};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{LogFormat, LogLevel, ServeArguments};
+use crate::profile::{Chosen, Kind};
 use crate::report;
 use crate::telemetry::{self, Traces};
 
-pub(crate) async fn run(arguments: ServeArguments, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let default_level = if arguments.http.is_some() { LogLevel::Info } else { LogLevel::Warn };
+pub(crate) async fn run(
+    arguments: ServeArguments,
+    chosen: Option<Chosen>,
+    settings: &Settings,
+) -> anyhow::Result<ExitCode> {
+    if let Some(Chosen { kind: Kind::Example, .. }) = &chosen {
+        return super::example::run_python().await;
+    }
+    let address = arguments.http.or(chosen.as_ref().and_then(|chosen| chosen.http));
+    let is_verbose = address.is_some() || chosen.as_ref().is_some_and(|chosen| chosen.verbose);
+    let default_level = if is_verbose { LogLevel::Info } else { LogLevel::Warn };
     telemetry::log(arguments.log.unwrap_or(default_level), arguments.log_format);
-    let config = http_config(&arguments)?;
+    let config = http_config(&arguments, chosen.as_ref())?;
     let audit = match &arguments.audit {
         Some(path) => Some(Audit::open(path).with_context(|| format!("cannot write to `{}`", path.display()))?),
         None => None,
@@ -31,7 +41,7 @@ pub(crate) async fn run(arguments: ServeArguments, settings: &Settings) -> anyho
     let endpoint = arguments.otlp.as_deref().filter(|endpoint| !endpoint.is_empty());
     let traces = endpoint.map(Traces::start).transpose()?;
     // Before anything is started: an address that is taken, or open to everybody, is the caller's to change.
-    let listener = match arguments.http {
+    let listener = match address {
         Some(address) => Some(mcp::http::listen(address, &config.access).await.map_err(refuse_open)?),
         None => None,
     };
@@ -51,10 +61,12 @@ pub(crate) async fn run(arguments: ServeArguments, settings: &Settings) -> anyho
     });
     let runtime = Arc::new(runtime);
     warm_up(&runtime);
-    let server = if arguments.conformance_fixtures {
-        mcp::Server::with_conformance_fixtures(runtime)
-    } else {
-        mcp::Server::new(runtime, Watch { audit, traces: traces.is_some(), saved: Some(saved) })
+    install(chosen.as_ref(), &runtime).await?;
+    let watch = Watch { audit, traces: traces.is_some(), saved: Some(saved) };
+    let server = match chosen.and_then(Chosen::into_profile) {
+        Some(profile) => mcp::Server::passing_for(profile, runtime, watch),
+        None if arguments.conformance_fixtures => mcp::Server::with_conformance_fixtures(runtime),
+        None => mcp::Server::new(runtime, watch),
     };
     let (shutdown, now) = (CancellationToken::new(), CancellationToken::new());
     stop_on_signals(shutdown.clone(), now.clone())?;
@@ -75,7 +87,15 @@ pub(crate) async fn run(arguments: ServeArguments, settings: &Settings) -> anyho
     Ok(ExitCode::SUCCESS)
 }
 
-fn http_config(arguments: &ServeArguments) -> anyhow::Result<HttpConfig> {
+/// What a profile's flags name has to be here before anybody is served.
+async fn install(chosen: Option<&Chosen>, runtime: &runtime::Runtime) -> anyhow::Result<()> {
+    let packages = chosen.map(|chosen| chosen.packages.as_slice()).unwrap_or_default();
+    let Some(python) = Language::find("python").filter(|_| !packages.is_empty()) else { return Ok(()) };
+    runtime.install(python, &Principal::default(), packages, &mut ()).await?;
+    Ok(())
+}
+
+fn http_config(arguments: &ServeArguments, chosen: Option<&Chosen>) -> anyhow::Result<HttpConfig> {
     let oauth = match (&arguments.oauth_issuer, &arguments.oauth_resource) {
         (Some(issuer), Some(resource)) => {
             let (issuer, resource) = (issuer.clone(), resource.clone());
@@ -94,7 +114,8 @@ fn http_config(arguments: &ServeArguments) -> anyhow::Result<HttpConfig> {
     };
     let calls = arguments.calls_per_caller.map_or(Shares::default().calls, NonZeroU32::get);
     let shares = Shares { calls, rate: arguments.rate };
-    Ok(HttpConfig { access, shares, drain: arguments.drain })
+    let sessions = chosen.map_or(HttpSessions::Kept, |chosen| chosen.sessions);
+    Ok(HttpConfig { access, shares, drain: arguments.drain, sessions })
 }
 
 fn refuse_open(error: HttpError) -> anyhow::Error {

@@ -108,6 +108,19 @@ impl Interpreter {
             }
             let Self { control, writer, read, unsent, stdout, stderr, .. } = self;
             tokio::select! {
+                // What it says is little, and must be heard also where it prints all the time. Of the two streams the one comes first that
+                // mostly is written first: nobody can tell when both are there.
+                biased;
+                // One that is gone is noticed when it is heard.
+                count = writer.write(unsent), if !unsent.is_empty() => {
+                    let count = count.unwrap_or(unsent.len()).min(unsent.len());
+                    unsent.drain(..count);
+                }
+                count = control.read_buf(read) => {
+                    if !matches!(count, Ok(1..)) {
+                        return Heard::Gone;
+                    }
+                }
                 count = run::read(stdout, &mut buffers.out), if stdout.is_some() => {
                     if count > 0 {
                         return Heard::Output(Stream::Stdout, count);
@@ -119,16 +132,6 @@ impl Interpreter {
                         return Heard::Output(Stream::Stderr, count);
                     }
                     *stderr = None;
-                }
-                count = control.read_buf(read) => {
-                    if !matches!(count, Ok(1..)) {
-                        return Heard::Gone;
-                    }
-                }
-                // One that is gone is noticed when it is heard.
-                count = writer.write(unsent), if !unsent.is_empty() => {
-                    let count = count.unwrap_or(unsent.len()).min(unsent.len());
-                    unsent.drain(..count);
                 }
             }
         }

@@ -1,0 +1,269 @@
+//! Faults of the originals that ours does not have.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use testkit::processes;
+use testkit::runtimes::skip;
+
+use crate::client::Client;
+use crate::world::{World, call, text};
+
+/// A profile, its tool, and how a program in Python is sent to it.
+type Runner = (&'static str, &'static str, fn(&str) -> Value);
+
+const RUNNERS: &[Runner] = &[
+    ("mcp-server-code-runner", "run-code", |code| json!({"languageId": "python", "code": code})),
+    ("runno", "run_code", |code| json!({"runtime": "python", "code": code})),
+    ("mcp-run-python", "run_python_code", |code| json!({"python_code": code})),
+    ("code-runner-mcp", "python-code-runner", |code| json!({"code": code})),
+    ("mcp-code-executor", "execute_code", |code| json!({"code": code})),
+];
+
+/// All texts of a result.
+fn all(result: &Value) -> String {
+    let blocks = result["content"].as_array().expect("blocks");
+    blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn each_of_eight_calls_has_its_own_output() {
+    let world = World::new();
+    for (profile, tool, arguments) in RUNNERS {
+        let mut client = world.greeted(profile, &[]);
+        let send = |client: &mut Client, number: usize| {
+            let code = format!("import time\nprint('start-{number}')\ntime.sleep(0.05)\nprint('end-{number}')");
+            client.send("tools/call", &json!({"name": tool, "arguments": arguments(&code)}))
+        };
+        let ids: Vec<u64> = (0..8).map(|number| send(&mut client, number)).collect();
+        for (number, id) in ids.into_iter().enumerate() {
+            let said = all(&client.answer(id)["result"]);
+            for other in 0..8 {
+                for word in ["start", "end"] {
+                    let is_there = said.contains(&format!("{word}-{other}"));
+                    assert_eq!(is_there, other == number, "{profile}, {number}: {said}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_loop_ends_at_the_limit_and_its_output_is_kept() {
+    let world = World::with("[limits]\ntimeout = \"2s\"\n");
+    for (profile, tool, arguments) in RUNNERS {
+        let mut client = world.greeted(profile, &[]);
+        let loops = json!({"name": tool, "arguments": arguments("print('before', flush=True)\nwhile True: pass")});
+        let id = client.send("tools/call", &loops);
+        // Meanwhile others are answered.
+        assert!(client.request("ping", &json!({}))["error"].is_null());
+        let answer = client.answer(id);
+        let said = all(&answer["result"]);
+        let end = match *profile {
+            "runno" => "Execution timed out.",
+            "code-runner-mcp" => "[err][py] timeout",
+            _ => "time limit",
+        };
+        assert!(said.contains("before") && said.contains(end), "{profile}: {answer}");
+        let again = call(&mut client, tool, &arguments("print('again')"));
+        assert!(all(&again).contains("again"), "{profile}: {again}");
+    }
+}
+
+#[test]
+fn exits_end_the_run_and_not_the_server() {
+    let world = World::new();
+    for (profile, tool, arguments) in RUNNERS {
+        let mut client = world.greeted(profile, &[]);
+        for code in ["import sys\nsys.exit(3)", "import os\nos._exit(3)", "import os\nos.abort()"] {
+            call(&mut client, tool, &arguments(code));
+        }
+        let result = call(&mut client, tool, &arguments("print(open(0).read() or 'nothing')"));
+        assert!(all(&result).contains("nothing"), "{profile}: {result}");
+    }
+    let mut client = world.greeted("mcp-run-python", &[]);
+    let result = call(&mut client, "run_python_code", &json!({"python_code": "import sys\nsys.exit(3)"}));
+    assert!(text(&result, 0).ends_with("SystemExit: 3\n\n</error>"), "{result}");
+}
+
+#[test]
+fn programs_see_nothing_of_the_host() {
+    let world = World::new();
+    fs::write(world.path("secret"), "a secret").expect("written");
+    let code = format!(
+        "import os\nprint(os.path.exists({:?}), 'SECRET' in os.environ)",
+        world.path("secret").display().to_string()
+    );
+    for (profile, tool, arguments) in RUNNERS {
+        let mut command = world.command(&["--profile", profile]);
+        command.env("SECRET", "1");
+        let mut client = Client::of(command).greeted();
+        let result = call(&mut client, tool, &arguments(&code));
+        assert!(all(&result).contains("False False"), "{profile}: {result}");
+    }
+}
+
+#[test]
+fn a_cancelled_call_leaves_nothing() {
+    let world = World::new();
+    for (profile, tool, arguments) in RUNNERS {
+        let mut client = world.greeted(profile, &[]);
+        call(&mut client, tool, &arguments("print(1)"));
+        let sleeps = json!({"name": tool, "arguments": arguments("import time\nprint(1)\ntime.sleep(60)")});
+        let id = client.send("tools/call", &sleeps);
+        std::thread::sleep(Duration::from_millis(300));
+        client.notify("notifications/cancelled", &json!({"requestId": id}));
+        let started = Instant::now();
+        let result = call(&mut client, tool, &arguments("print('next')"));
+        assert!(all(&result).contains("next") && started.elapsed() < Duration::from_secs(20), "{profile}: {result}");
+        let pid = i32::try_from(client.pid()).expect("a pid");
+        let started: Vec<i32> = processes::all().iter().filter(|it| it.parent == pid).map(|it| it.pid).collect();
+        client.close();
+        std::thread::sleep(Duration::from_secs(1));
+        assert!(started.iter().all(|pid| processes::find(*pid).is_none_or(|left| left.state == 'Z')), "{profile}");
+    }
+}
+
+#[test]
+fn a_flood_is_cut_in_the_middle() {
+    let world = World::new();
+    for (profile, tool, arguments) in RUNNERS {
+        let mut client = world.greeted(profile, &[]);
+        let result = call(
+            &mut client,
+            tool,
+            &arguments("print('first')\nfor _ in range(50):\n  print('x' * 999_999)\nprint('last')"),
+        );
+        let said = all(&result);
+        assert!(said.contains("first") && said.contains("last") && said.len() < 4 << 20, "{profile}: {}", said.len());
+        assert!(said.contains("bytes dropped"), "{profile}");
+    }
+}
+
+#[test]
+fn code_runner_keeps_output_and_tells_what_is_missing() {
+    let world = World::new();
+    let mut client = world.greeted("code-runner-mcp", &[]);
+    let mut python = |code: &str| call(&mut client, "python-code-runner", &json!({"code": code}));
+    assert_eq!(text(&python("print('a', end='')"), 0), "a");
+    assert_eq!(text(&python("print('b')"), 0), "b\n");
+    assert_eq!(text(&python("import asyncio\nprint(await asyncio.sleep(0, 'awaited'))"), 0), "awaited\n");
+    let result = python("print('before')\n1/0");
+    assert!(text(&result, 0).starts_with("before\nTraceback (most recent call last):\n"), "{result}");
+    assert_eq!(result["isError"], true);
+    let result = python("import js\nprint(js.process.env)");
+    assert_eq!(result["isError"], true, "{result}");
+    assert!(text(&result, 0).contains("**Missing dependency detected!**"), "{result}");
+    let mut other = world.greeted("code-runner-mcp", &[]);
+    call(&mut client, "python-code-runner", &json!({"code": "mine = 1"}));
+    let result = call(&mut other, "python-code-runner", &json!({"code": "print('mine' in globals())"}));
+    assert_eq!(text(&result, 0), "False\n");
+    let write = "import * as fs from 'node:fs';\nfs.writeFileSync('kept.txt', 'kept');";
+    call(&mut client, "javascript-code-runner", &json!({"code": write}));
+    let read = "import * as fs from 'node:fs';\nconsole.log(fs.existsSync('kept.txt'));";
+    assert_eq!(text(&call(&mut client, "javascript-code-runner", &json!({"code": read})), 0), "true\n");
+    assert_eq!(text(&call(&mut other, "javascript-code-runner", &json!({"code": read})), 0), "false\n");
+}
+
+#[test]
+fn run_python_tells_of_lines_as_they_come() {
+    let world = World::new();
+    let mut client = world.greeted("mcp-run-python", &[]);
+    let code = json!({"python_code": "import sys\nprint('a')\nprint('b', file=sys.stderr)\nprint('c', end='')"});
+    call(&mut client, "run_python_code", &code);
+    assert!(client.take_early().is_none(), "nobody asked");
+    for (level, expected) in
+        [("info", vec![("info", "a"), ("warning", "b"), ("info", "c")]), ("warning", vec![("warning", "b")])]
+    {
+        client.request("logging/setLevel", &json!({"level": level}));
+        call(&mut client, "run_python_code", &code);
+        for (level, line) in expected {
+            let message = client.take_early().expect("told");
+            assert_eq!(message["params"], json!({"level": level, "data": line}));
+        }
+        assert!(client.take_early().is_none());
+    }
+}
+
+#[test]
+fn executor_refuses_what_is_no_name_and_what_is_outside() {
+    let world = World::new();
+    let mut client = world.greeted("mcp-code-executor", &[]);
+    let mut said = |tool: &str, arguments: &Value| -> Value {
+        let result = call(&mut client, tool, arguments);
+        let block = &result["content"][0];
+        let is_error = result["isError"] == true;
+        assert_eq!(block["isError"], is_error, "{result}");
+        serde_json::from_str(block["text"].as_str().expect("text")).expect("JSON")
+    };
+    for name in [
+        "six; echo INJECTED-$(id -u)",
+        "-e .",
+        "--index-url=http://127.0.0.1/",
+        "six @ http://127.0.0.1/six.whl",
+        "../six",
+        "$(id)",
+    ] {
+        let answer = said("install_dependencies", &json!({"packages": [name]}));
+        assert_eq!(answer["status"], "error", "{answer}");
+        assert!(!answer.to_string().contains("INJECTED-0"), "{answer}");
+    }
+    for path in ["/etc/hostname", "../belljar.toml", "/proc/self/environ"] {
+        for (tool, more) in [
+            ("read_code_file", json!({})),
+            ("execute_code_file", json!({})),
+            ("append_to_code_file", json!({"content": "x"})),
+        ] {
+            let mut arguments = more;
+            arguments["file_path"] = json!(path);
+            assert_eq!(said(tool, &arguments)["status"], "error", "{tool} {path}");
+        }
+    }
+    // A program can leave links in the folder, which lead nowhere.
+    let link = "import os\nos.symlink('/etc/hostname', 'link.py')";
+    assert_eq!(said("execute_code", &json!({"code": link}))["status"], "success");
+    assert_eq!(said("read_code_file", &json!({"file_path": world.path("store/link.py")}))["status"], "error");
+    for name in ["../x", "a/b", "/tmp/x"] {
+        assert_eq!(said("execute_code", &json!({"code": "1", "filename": name}))["status"], "error", "{name}");
+    }
+    let other = said("configure_environment", &json!({"type": "venv", "venv_path": "/usr; id"}));
+    assert_eq!(other["status"], "error", "{other}");
+    assert_eq!(said("get_environment_config", &json!({}))["config"]["venv_path"], json!(world.path("venv")));
+    // What it leaves in the folder is there, and its environment is not its own to change.
+    let write = format!(
+        "open('made.txt', 'w').write('made')\ntry:\n  open({:?}, 'w')\nexcept OSError as error:\n  print(error.errno)",
+        world.path("venv/pyvenv.cfg").display().to_string()
+    );
+    let answer = said("execute_code", &json!({"code": write}));
+    assert_eq!(answer["output"], "30\n", "{answer}");
+    assert_eq!(fs::read_to_string(world.path("store/made.txt")).expect("made"), "made");
+}
+
+#[test]
+fn executor_installs_into_its_environment() {
+    let world = World::new();
+    let site = |name: &str| {
+        let folders = fs::read_dir(world.path("venv/lib")).expect("installed").flatten();
+        let files = folders.map(|folder| folder.path().join("site-packages").join(name));
+        files.map(|file| fs::metadata(file).expect("installed").permissions().mode()).next()
+    };
+    let mut client = world.greeted("mcp-code-executor", &[]);
+    let mut said = |tool: &str, arguments: &Value| -> Value {
+        serde_json::from_str(text(&call(&mut client, tool, arguments), 0)).expect("JSON")
+    };
+    let program = json!({"code": "import six, yaml\nprint(six.__name__, yaml.__name__)"});
+    assert_eq!(said("execute_code", &program)["status"], "error");
+    let answer = said("install_dependencies", &json!({"packages": ["six", "PyYAML"]}));
+    if answer["status"] == "error" {
+        skip(&format!("packages cannot be had: {answer}"));
+        return;
+    }
+    assert_eq!(said("execute_code", &program)["output"], "six yaml\n");
+    let checked = said("check_installed_packages", &json!({"packages": ["six", "PyYAML", "yaml", "numpy"]}));
+    assert_eq!(checked["not_installed"], json!(["numpy"]), "{checked}");
+    assert_eq!(checked["package_details"]["PyYAML"], checked["package_details"]["yaml"]);
+    // It is nobody else's to change.
+    assert_eq!(site("six.py").expect("installed") & 0o022, 0);
+}

@@ -1,0 +1,283 @@
+//! `mcp-run-python` 0.0.22: Python, and the value of its last line.
+
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResult, ServerCapabilities, ServerConfig, Tool};
+use runtime::RunError;
+use sandbox::{BoxFuture, Collect, Outcome, Request, Stream, Variable};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::transcript::{Line, Transcript};
+use super::zod::{self, Field, Kind, Need, Zod};
+use super::{Call, Contract, Verdict, identity, said, tool, why};
+use crate::teller::{INFO, WARNING};
+
+const RUN_PYTHON_CODE: &str = "run_python_code";
+
+/// Runs the caller's program and says what came of it.
+const HARNESS: &str = include_str!("mcp_run_python/harness.py");
+/// Where it does.
+const REPORT: &str = ".mcp-run-python.json";
+
+/// What comes without being named: programs there could count on it.
+const GIVEN: &str = "pydantic";
+
+const FIELDS: &[Field<'static>] = &[
+    Field { name: "python_code", kind: Kind::Text, need: Need::Required },
+    Field { name: "global_variables", kind: Kind::Record, need: Need::Optional },
+];
+
+/// The form of results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReturnMode {
+    /// Parts in tags, for models.
+    Xml,
+    /// One object, for programs.
+    Json,
+}
+
+#[derive(Debug)]
+pub(super) struct RunPython {
+    returns: ReturnMode,
+    dependencies: Vec<String>,
+}
+
+/// What the harness says. The guest's word.
+#[derive(Debug, Default, Deserialize)]
+struct Report {
+    /// The value for people, if there is one.
+    text: Option<String>,
+    /// The value as JSON.
+    json: Option<String>,
+    /// The traceback.
+    error: Option<String>,
+}
+
+/// What is returned, before it has a form.
+struct Returned {
+    status: &'static str,
+    output: Vec<String>,
+    report: Report,
+}
+
+impl RunPython {
+    pub(super) fn new(returns: ReturnMode, dependencies: Vec<String>) -> Self {
+        Self { returns, dependencies }
+    }
+
+    fn request(&self, call: &Call<'_>) -> Request {
+        let code = call.text("python_code");
+        let variables = call.arguments.get("global_variables").cloned().unwrap_or_else(|| json!({}));
+        let variable = |name: &str, value: &Value| Variable { name: name.to_owned(), json: value.to_string() };
+        let imports = |line: &str| {
+            let mut words = line.split_whitespace();
+            matches!(words.next(), Some("import" | "from")) && words.next().is_some_and(|name| name.starts_with(GIVEN))
+        };
+        let given = code.lines().any(imports).then(|| GIVEN.to_owned());
+        Request {
+            code: HARNESS.as_bytes().to_vec(),
+            language: Some("python".to_owned()),
+            variables: vec![variable("python_code", &json!(code)), variable("global_variables", &variables)],
+            packages: self.dependencies.iter().cloned().chain(given).collect(),
+            collect: Collect::Contents,
+            ..Request::default()
+        }
+    }
+
+    async fn run(&self, call: &Call<'_>) -> CallToolResult {
+        let heard = Transcript::default();
+        let ended = call.run_aloud(self.request(call), &heard).await;
+        let output = heard.lines().into_iter().map(|(_, line)| without_end(line)).collect();
+        let returned = match &ended {
+            Ok(outcome) => Returned::of(outcome, output, call),
+            Err(error) => {
+                let is_install = matches!(error, RunError::Refused(refusal) if refusal.argument() == "packages");
+                let status = if is_install { "install-error" } else { "run-error" };
+                Returned { status, output, report: Report { error: Some(why(error)), ..Report::default() } }
+            }
+        };
+        let text = match self.returns {
+            ReturnMode::Xml => returned.xml(call),
+            ReturnMode::Json => returned.json(call),
+        };
+        said([text], Verdict::Fine)
+    }
+}
+
+impl Contract for RunPython {
+    #[expect(deprecated, reason = "the original has logs")]
+    fn identity(&self) -> ServerConfig {
+        let capabilities =
+            ServerCapabilities::builder().enable_logging().enable_tools().enable_tool_list_changed().build();
+        identity("MCP Run Python", "0.0.13", capabilities)
+            .with_instructions("Call run_python_code with Python code to have it run.")
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "python_code": {"type": "string", "description": "The program"},
+                "global_variables": {
+                    "type": "object", "additionalProperties": {}, "default": {},
+                    "description": "Variables that it finds set, by name",
+                },
+            },
+            "required": ["python_code"],
+            "additionalProperties": false,
+            "$schema": "http://json-schema.org/draft-07/schema#",
+        });
+        let text = "Run a Python 3.13 program and get its standard output, its standard error and the value of its last line. It may use \
+                    `await` at its top level. Each program starts from nothing.";
+        vec![tool(RUN_PYTHON_CODE, text.to_owned(), &schema).with_title("Run Python code")]
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallToolResult, ErrorData>> {
+        Box::pin(async move {
+            if call.tool != RUN_PYTHON_CODE {
+                return Err(ErrorData::invalid_params(zod::no_tool(call.tool), None));
+            }
+            let issues = Zod::V3.check(&call.arguments, FIELDS);
+            if !issues.is_empty() {
+                return Err(ErrorData::invalid_params(zod::list(RUN_PYTHON_CODE, &issues), None));
+            }
+            Ok(self.run(&call).await)
+        })
+    }
+}
+
+impl Call<'_> {
+    /// Runs a program, and tells its client of each line that it prints.
+    async fn run_aloud(&self, request: Request, heard: &Transcript) -> Result<Outcome, RunError> {
+        let mut going = std::pin::pin!(self.run(request, heard));
+        let ended = loop {
+            tokio::select! {
+                biased;
+                ended = &mut going => break ended,
+                () = heard.news(), if self.log_level <= WARNING => self.log(heard.take_news()).await,
+            }
+        };
+        self.log(heard.take_last_news()).await;
+        ended
+    }
+
+    #[expect(deprecated, reason = "clients of the older era ask for it")]
+    async fn log(&self, lines: Vec<Line>) {
+        use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
+
+        for (stream, line) in lines {
+            let (number, level) = match stream {
+                Stream::Stdout => (INFO, LoggingLevel::Info),
+                Stream::Stderr => (WARNING, LoggingLevel::Warning),
+            };
+            if self.log_level <= number {
+                let message = LoggingMessageNotificationParam::new(level, without_end(line).into());
+                // A client that is gone is noticed elsewhere.
+                self.context.peer.notify_logging_message(message).await.ok();
+            }
+        }
+    }
+}
+
+impl Returned {
+    fn of(outcome: &Outcome, output: Vec<String>, call: &Call<'_>) -> Self {
+        let file = outcome.files.iter().find(|file| file.path.as_str() == REPORT);
+        let report = file.and_then(|file| serde_json::from_slice::<Report>(file.contents.as_ref()?).ok());
+        match report {
+            Some(report) if report.error.is_none() => Self { status: "success", output, report },
+            Some(report) => Self { status: "run-error", output, report },
+            // It was stopped, or took the harness apart.
+            None => {
+                let error = Some(format!("{}\n", call.ending(outcome)));
+                Self { status: "run-error", output, report: Report { error, ..Report::default() } }
+            }
+        }
+    }
+
+    fn xml(&self, call: &Call<'_>) -> String {
+        let mut parts = vec![format!("<status>{}</status>", self.status)];
+        let mut part = |name: &str, text: &str| {
+            parts.push(format!("<{name}>\n{}\n</{name}>", escaped(name, &call.fit(text))));
+        };
+        if !self.output.is_empty() {
+            part("output", &self.output.join("\n"));
+        }
+        match (&self.report.error, &self.report.text) {
+            (Some(error), _) => part("error", error),
+            (None, Some(value)) => part("return_value", value),
+            (None, None) => {}
+        }
+        parts.join("\n")
+    }
+
+    fn json(&self, call: &Call<'_>) -> String {
+        let output = serde_json::to_string(&lines_within(&self.output, call)).unwrap_or_default();
+        let last = match &self.report.error {
+            Some(error) => format!("\"error\":{}", Value::String(call.fit(error))),
+            None => format!("\"return_value\":{}", self.report.json.as_deref().unwrap_or("null")),
+        };
+        format!("{{\"status\":\"{}\",\"output\":{output},{last}}}", self.status)
+    }
+}
+
+/// As many lines as an answer has room for.
+fn lines_within(lines: &[String], call: &Call<'_>) -> Vec<String> {
+    let text = lines.join("\n");
+    if lines.is_empty() { Vec::new() } else { call.fit(&text).split('\n').map(str::to_owned).collect() }
+}
+
+fn without_end(mut line: String) -> String {
+    if line.ends_with('\n') {
+        line.pop();
+    }
+    line
+}
+
+/// A part's text, in which nothing looks like the part's own tags.
+fn escaped(name: &str, text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('<') {
+        escaped.push_str(before);
+        let inner = after.strip_prefix('/').unwrap_or(after).trim_start();
+        let is_tag = inner.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+        let end = after.split('\n').next().and_then(|line| line.find('>'));
+        match (is_tag, end) {
+            (false, _) => {
+                escaped.push('<');
+                rest = after;
+            }
+            (true, Some(end)) => {
+                let (tag, after) = after.split_at(end);
+                escaped.push_str("&lt;");
+                escaped.push_str(tag);
+                escaped.push_str("&gt;");
+                rest = after.get(1..).unwrap_or_default();
+            }
+            (true, None) => {
+                escaped.push_str("&lt;");
+                rest = after;
+            }
+        }
+    }
+    escaped.push_str(rest);
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_of_a_part_do_not_end_it() {
+        for (text, expected) in [
+            ("</output> <b>", "&lt;/output&gt; <b>"),
+            ("a < b <OUTPUT x='1'>", "a < b &lt;OUTPUT x='1'&gt;"),
+            ("</ output", "&lt;/ output"),
+            ("<error>", "<error>"),
+            ("<<output>>", "<&lt;output&gt;>"),
+        ] {
+            assert_eq!(escaped("output", text), expected);
+        }
+    }
+}
