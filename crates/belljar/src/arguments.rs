@@ -48,7 +48,7 @@ pub(crate) enum Command {
     /// Run code once; its output and exit code are passed through
     Run(Box<RunArguments>),
     /// Serve assistants: MCP over standard input and output, or over HTTP
-    Serve(ServeArguments),
+    Serve(Box<ServeArguments>),
     /// Show the configuration that makes a client start belljar, or add it to the client's own
     Connect(ConnectArguments),
     /// Run a sample in every language found on this machine and show the results

@@ -225,6 +225,7 @@ fn doctor_tells_level_layers_and_languages() {
         "accepted",
         "advice",
         "failed",
+        "granted",
         "languages",
         "layers",
         "level",

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -29,6 +29,8 @@ pub(crate) enum Resolver {
 
 /// Lookups that a gate has under way. Each is a thread of the server, and one that a slow name server holds cannot be cancelled.
 const LOOKUPS: usize = 8;
+/// The same for all programs together, which choose what is looked up.
+const LOOKUPS_OF_PROGRAMS: usize = 32;
 
 /// Connects, in the time that the gate gives it.
 pub(crate) async fn dial(gate: &Gate, target: &Authority, reach: Reach) -> Result<Line, Reason> {
@@ -67,6 +69,12 @@ pub(crate) async fn first(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
 impl Resolver {
     pub(crate) fn system() -> Self {
         Self::System(Arc::new(Semaphore::new(LOOKUPS)))
+    }
+
+    /// One for the gates of all programs, however many there are.
+    pub(crate) fn of_programs() -> Self {
+        static ALL: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(LOOKUPS_OF_PROGRAMS)));
+        Self::System(Arc::clone(&ALL))
     }
 
     pub(crate) async fn resolve(&self, target: &Authority) -> io::Result<Vec<SocketAddr>> {

@@ -81,7 +81,10 @@ impl Gate {
     /// To what these patterns say, for a program: in tunnels, and in plain HTTP.
     pub fn for_programs(patterns: impl IntoIterator<Item = Pattern>) -> Self {
         let patterns = patterns.into_iter().collect();
-        Self::to([]).with(|rules| rules.others = Others::Granted(patterns))
+        Self::to([]).with(|rules| {
+            rules.others = Others::Granted(patterns);
+            rules.resolver = Resolver::of_programs();
+        })
     }
 
     /// To these hosts too.

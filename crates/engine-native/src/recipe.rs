@@ -6,7 +6,7 @@ use std::path::Path;
 use jail::{Access, Batch, Command, EGRESS, Egress, File, Place, Places, Purpose, Spec, Stdio, View, Walls};
 use sandbox::{
     AddressSpace, FolderAccess, Hook, Layer, LayerKind, Limits, NODE_PACKAGES, PYTHON_PACKAGES, PackageUse, Plan,
-    ProgramNames,
+    ProgramNames, Toolchain,
 };
 
 use crate::displays;
@@ -73,7 +73,7 @@ pub(crate) fn for_plan<'a>(
             support.push(("variables.json".to_owned(), variables(plan)));
         }
         match preset.hook {
-            Hook::Variable(name, value) => environment.push(format!("{name}={}", kitchen.fill(value))),
+            Hook::Variable(name, value) => add_variable(&mut environment, name, &kitchen.fill(value)),
             Hook::Argument(_) => return Err(NativeError::NoVariables(tool.toolchain.program)),
         }
     }
@@ -183,14 +183,12 @@ pub(crate) fn for_interpreter(
         other => vec![other],
     });
     let command = kitchen.command(&template.collect::<Vec<_>>(), Stdio::Program, plan.language().id)?;
-    let file =
-        |(name, text): &(&str, &str)| File { place: Place::Build, path: (*name).to_owned(), length: text.len() as u64 };
-    let batch = Batch {
-        environment: kitchen.environment(&[]),
-        files: files.iter().map(file).collect(),
-        commands: vec![command],
-    };
-    Ok((batch, files.iter().map(|(_, text)| text.as_bytes().to_vec()).collect()))
+    let files = files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).chain(kitchen.support());
+    let (files, contents) = files
+        .map(|(path, text)| (File { place: Place::Build, path, length: text.len() as u64 }, text.into_bytes()))
+        .unzip();
+    let batch = Batch { environment: kitchen.environment(&[]), files, commands: vec![command] };
+    Ok((batch, contents))
 }
 
 /// Everybody's view, and what this tool needs beyond it.
@@ -265,7 +263,17 @@ impl Kitchen<'_> {
 
     /// The toolchain's own small files.
     fn support(&self) -> Vec<(String, String)> {
-        self.tool.toolchain.support.iter().map(|(name, text)| ((*name).to_owned(), self.fill(text))).collect()
+        let own = self.tool.toolchain.support.iter().map(|(name, text)| ((*name).to_owned(), self.fill(text)));
+        let more = self.way_out_of_node().map(|(name, text)| (name.to_owned(), text.to_owned()));
+        own.chain(more).collect()
+    }
+
+    /// What takes Node to the way out, if it has one.
+    fn way_out_of_node(&self) -> Option<(&'static str, &'static str)> {
+        let Toolchain { program, also, .. } = self.tool.toolchain;
+        let is_node = |name: &str| matches!(name, "node" | "nodejs");
+        let has_node = is_node(program) || also.iter().any(|name| is_node(name));
+        (self.egress == Egress::ThroughServer && has_node).then_some(("way_out.cjs", include_str!("way_out.cjs")))
     }
 
     /// Ours, then the toolchain's, then the caller's; a later value of the same name wins.
@@ -278,10 +286,13 @@ impl Kitchen<'_> {
         let own = [("PATH", path), ("HOME", temporary.clone()), ("TMPDIR", temporary), ("LANG", "C.UTF-8".to_owned())];
         let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
         let toolchain = self.tool.toolchain.env.iter().map(|(name, value)| ((*name).to_owned(), self.fill(value)));
-        let way_out = match self.egress {
+        let mut way_out = match self.egress {
             Egress::None => Vec::new(),
             Egress::ThroughServer => way_out(),
         };
+        if let Some((name, _)) = self.way_out_of_node() {
+            way_out.push((NODE_OPTIONS.to_owned(), format!("--require {}", self.places.build.join(name).display())));
+        }
         let mut variables: Vec<(String, String)> = Vec::new();
         for (name, value) in own.chain(way_out).chain(toolchain).chain(caller.iter().cloned()) {
             variables.retain(|(present, _)| *present != name);
@@ -294,6 +305,17 @@ impl Kitchen<'_> {
 /// Whether a plan's jail has a way out.
 pub(crate) fn egress(plan: &Plan) -> Egress {
     if plan.network().is_empty() { Egress::None } else { Egress::ThroughServer }
+}
+
+const NODE_OPTIONS: &str = "NODE_OPTIONS";
+
+/// Adds a variable. Options of Node come behind those that are there.
+fn add_variable(environment: &mut Vec<String>, name: &str, value: &str) {
+    let present = environment.iter_mut().find(|variable| variable.starts_with(&format!("{name}=")));
+    match present {
+        Some(options) if name == NODE_OPTIONS => *options = format!("{options} {value}"),
+        Some(_) | None => environment.push(format!("{name}={value}")),
+    }
 }
 
 /// What tells programs of their way out. Most look for one of these by themselves; Node does from version 24 on, if it is told to.

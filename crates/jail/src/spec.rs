@@ -15,9 +15,10 @@ pub(crate) const GUEST_ID: u32 = 1000;
 
 /// A jail and what runs in it.
 ///
-/// A guest gets exactly: what [`View`] lists, read-only; the workspace, `/tmp`, `/var/tmp` and `/dev/shm`, writable within one budget;
-/// `/dev/{null,zero,full,random,urandom}`; a `/proc` of its own processes where the host allows one; a loopback interface; the
-/// environment and descriptors 0, 1 and 2 given here. Nothing else.
+/// A guest gets exactly: what [`View`] lists, read-only but for folders that the operator lets it change; the workspace, `/tmp`, `/var/tmp`
+/// and `/dev/shm`, writable within one budget; `/dev/{null,zero,full,random,urandom}`; a `/proc` of its own processes where the host allows
+/// one; a loopback interface, and the one way out of it that [`Egress`] says; the environment and descriptors 0, 1 and 2 given here. Nothing
+/// else.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Spec {
     /// Which walls to build.

@@ -128,7 +128,7 @@ impl Runtime {
 
     /// Starts ahead what first runs would have to wait for. What fails here fails again in a run, and is told there.
     pub async fn warm_up(&self) {
-        for engine in &self.engines {
+        for engine in self.allowed(self.policy.usual_engine()) {
             engine.get_ready().await.ok();
         }
     }

@@ -295,7 +295,7 @@ const WASM_FILES_JS: Program = Program { language: "javascript", code: include_s
 
 /// Entries of the threat list that have no attack here, and where they are dealt with.
 pub static ELSEWHERE: &[(Row, &str)] = &[
-    (Table(36), "egress proxy: no network in this engine yet"),
+    (Table(36), "egress proxy: the tests of grants, and egress itself"),
     (Trap(1), "jail: the launcher asserts that it has one thread; spawns under load belong to the server's tests"),
     (Trap(4), "jail: property test that mounts and Landlock rules come from the same list"),
     (Trap(6), "packages: bytecode in each layer"),

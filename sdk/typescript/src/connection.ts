@@ -58,9 +58,16 @@ const SIGN_OF_LIFE = /^running, \d+ s$/;
 /** A belljar that this process started, and the protocol that it is spoken to in. */
 export class Connection {
   readonly #client: Client;
+  /** Who listens to the output of which call. */
+  readonly #listeners = new Map<unknown, (text: string) => void>();
+  #calls = 0;
 
   private constructor(client: Client) {
     this.#client = client;
+    // Not by the client's own `onprogress`: it forgets who listens when it has read the answer, which can come in one piece with the last news.
+    client.setNotificationHandler("notifications/progress", ({ params: { progressToken, message = "" } }) => {
+      if (!SIGN_OF_LIFE.test(message)) this.#listeners.get(progressToken)?.(message);
+    });
   }
 
   static async open(options: StartOptions): Promise<Connection> {
@@ -84,14 +91,12 @@ export class Connection {
 
   /** Calls a tool. */
   async call<Structured>(name: string, given: object, options: LiveOptions = {}): Promise<Answer<Structured>> {
-    const { onOutput } = options;
-    const progress = onOutput && {
-      onprogress: ({ message = "" }: { message?: string | undefined }) => {
-        if (!SIGN_OF_LIFE.test(message)) onOutput(message);
-      },
-    };
-    const answer = await this.#while(options.signal, (limits) =>
-      this.#client.callTool({ name, arguments: { ...given } }, { ...limits, ...progress }),
+    const { signal, onOutput } = options;
+    const progressToken = ++this.#calls;
+    if (onOutput) this.#listeners.set(progressToken, onOutput);
+    const params = { name, arguments: { ...given }, ...(onOutput && { _meta: { progressToken } }) };
+    const answer = await this.#while(signal, (limits) => this.#client.callTool(params, limits)).finally(() =>
+      this.#listeners.delete(progressToken),
     );
     const texts: string[] = [];
     const images: Image[] = [];

@@ -149,6 +149,16 @@ test("output is told as it comes", async () => {
   await assert.rejects(belljar.stream("1", { language: "pyton" })[Symbol.asyncIterator]().next(), Refused);
 });
 
+test("a stream has all of what a run printed", async () => {
+  for (let round = 0; round < 20; round++) {
+    let told = "";
+    for await (const event of belljar.stream("echo one; echo two", BASH)) {
+      told += event.type === "output" ? event.text : "";
+    }
+    assert.equal(told, "one\ntwo\n");
+  }
+});
+
 test("leaving a stream ends the run", async () => {
   const marker = `typescript-left-${process.pid}`;
   for await (const event of belljar.stream(`echo on; exec -a ${marker} sleep 1000`, BASH)) {

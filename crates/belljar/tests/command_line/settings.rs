@@ -44,6 +44,34 @@ fn a_default_applies_and_a_flag_wins_over_it() {
 }
 
 #[test]
+fn the_file_grants_and_flags_are_meant_instead() {
+    let belljar = belljar();
+    belljar.write("data/given", "given\n");
+    belljar.write("other/given", "other\n");
+    let data = std::fs::canonicalize(belljar.directory().join("data")).expect("it is there");
+    let text = "mounts = [\"data:/data\"]\n[network]\nallow = [\"*.example.org\"]\nalways = [\"example.org\"]\n";
+    belljar.write("belljar.toml", text);
+    let doctor = belljar.answer(["doctor", "--json", "--config", "belljar.toml"]);
+    let report: serde_json::Value = serde_json::from_slice(&doctor.stdout).expect("JSON");
+    let folder = format!("folder /data ro, which is {}", data.display());
+    let hosts = ["network example.org", "network *.example.org, for callers that ask for it"];
+    assert_eq!(report["granted"], serde_json::json!([hosts[0], hosts[1], folder]));
+    belljar.write("belljar.toml", "mounts = [\"data:/data\"]\n");
+    let read = ["run", "-l", "bash", "-c", "cat /data/given", "--config", "belljar.toml"];
+    assert_eq!(belljar.answer(read), Answer::new(0, "given\n", ""));
+    let with_flag = read.into_iter().chain(["--mount", "other:/data"]);
+    assert_eq!(belljar.answer(with_flag), Answer::new(0, "other\n", ""));
+    for (text, message) in [
+        ("mounts = [\"gone:/data\"]", "`gone` cannot be shown to runs: No such file or directory (os error 2)"),
+        ("[network]\nallow = [\"10.0.0.1\"]", "`10.0.0.1` names no host that a program could be let to"),
+    ] {
+        belljar.write("belljar.toml", text);
+        let said = told(&belljar, &["--config", "belljar.toml"], &[]);
+        assert!(said.starts_with(&format!("error: {message}\n")), "{said}");
+    }
+}
+
+#[test]
 fn the_file_is_found_by_flag_then_variable_then_configuration_folder_then_home() {
     let belljar = belljar();
     let ceiling = |seconds: u32| format!("[limits]\ntimeout = \"{seconds}s\"\n");
