@@ -1,7 +1,5 @@
 //! The Python package in `sdk/python`: its own tests, its types, the wheel with the program in it, and agents of others that run code.
 
-#![expect(clippy::expect_used, reason = "a failed check is a failed test")]
-
 use std::path::{Path, PathBuf};
 
 use testkit::arena;
@@ -14,7 +12,7 @@ const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
 /// What the package's tests need. `mcp` is the package's own only dependency.
 const TOOLS: &[&str] = &["mcp==2.3.0", "pytest==9.2.0", "mypy==2.4.1", "pydantic-ai-slim[mcp]==2.66.0"];
 
-/// LangChain's adapters are for the older `mcp`.
+/// The adapters of `LangChain` are for the older `mcp`.
 const LANGCHAIN: &[&str] =
     &["langchain==1.4.7", "langchain-mcp-adapters==0.3.2", "mcp==1.30.0", "anyio==4.16.0", "pytest==9.2.0"];
 
@@ -48,11 +46,11 @@ fn the_wheel_has_the_program_and_the_package() {
     let wheels = folder("wheels");
     let mut build = arena::host_command(source().join("../../packaging/pypi/build"));
     build.arg(&wheels).env("BELLJAR_BINARY", BELLJAR);
-    let built = command::answer(build, b"");
-    if built.code != Some(0) {
-        return runtimes::skip(&format!("the wheel cannot be built: {}", built.stderr));
+    let answer = command::answer(build, b"");
+    if answer.code != Some(0) {
+        return runtimes::skip(&format!("the wheel cannot be built: {}", answer.stderr));
     }
-    let Some(pypi) = Pypi::install_anew(&folder("wheel"), built.text().trim()) else { return };
+    let Some(pypi) = Pypi::install_anew(&folder("wheel"), answer.text().trim()) else { return };
     let home = Belljar::new(BELLJAR);
 
     let program = pypi.python().with_file_name("belljar");

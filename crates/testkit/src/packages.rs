@@ -67,21 +67,32 @@ impl Pypi {
     /// `None` after saying that the test is skipped.
     pub fn install(folder: &Path, packages: &[&str]) -> Option<Self> {
         let pypi = Self { folder: folder.to_owned() };
-        // With the system's pip: an environment with its own needs a package that Debian does not install with Python.
-        let mut environment = arena::host_command("python3");
-        environment.args(["-m", "venv", "--without-pip"]).arg(folder);
-        let mut pip = arena::host_command("python3");
-        pip.args(["-m", "pip", "--disable-pip-version-check", "--no-input", "--python"]).arg(pypi.python());
-        pip.arg("install").args(packages);
-        install(folder, packages, [environment, pip])?;
+        install(folder, packages, [pypi.environment(), pypi.pip(&["install"], packages)])?;
         Some(pypi)
     }
 
-    /// The same for a package that may have changed since it was last installed there.
+    /// The same for a package that may have changed since it was last installed there. What it depends on stays.
     pub fn install_anew(folder: &Path, package: &str) -> Option<Self> {
+        let pypi = Self { folder: folder.to_owned() };
         // Not there the first time.
-        drop(fs::remove_dir_all(folder));
-        Self::install(folder, &[package])
+        drop(fs::remove_file(folder.join(STAMP)));
+        let itself = pypi.pip(&["install", "--force-reinstall", "--no-deps"], &[package]);
+        install(folder, &[package], [pypi.environment(), itself, pypi.pip(&["install"], &[package])])?;
+        Some(pypi)
+    }
+
+    fn environment(&self) -> Command {
+        let mut environment = arena::host_command("python3");
+        environment.args(["-m", "venv", "--without-pip"]).arg(&self.folder);
+        environment
+    }
+
+    /// The system's pip: an environment with its own needs a package that Debian does not install with Python.
+    fn pip(&self, command: &[&str], packages: &[&str]) -> Command {
+        let mut pip = arena::host_command("python3");
+        pip.args(["-m", "pip", "--disable-pip-version-check", "--no-input", "--python"]).arg(self.python());
+        pip.args(command).args(packages);
+        pip
     }
 
     /// The program `python` that has the packages.
