@@ -61,6 +61,18 @@ pub(crate) enum Command {
     Audit(AuditArguments),
     /// Show what is enforced here, what is found, and what to do about the rest
     Doctor(DoctorArguments),
+    /// Print what makes a shell complete belljar's commands and options
+    Completions(CompletionsArguments),
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
 }
 
 impl Command {
@@ -69,9 +81,13 @@ impl Command {
         match self {
             Self::Run(arguments) => GrantFlags { mounts: &arguments.mounts, network: &arguments.network },
             Self::Serve(arguments) => GrantFlags { mounts: &arguments.mounts, network: &arguments.network },
-            Self::Connect(_) | Self::Example(_) | Self::Setup(_) | Self::Audit(_) | Self::Doctor(_) => {
-                GrantFlags::default()
-            }
+            Self::Connect(_)
+            | Self::Example(_)
+            | Self::Setup(_)
+            | Self::Audit(_)
+            | Self::Doctor(_)
+            | Self::Completions(_)
+            | Self::Man => GrantFlags::default(),
         }
     }
 }
@@ -148,6 +164,9 @@ pub(crate) struct RunArguments {
     /// Leave a layer of isolation out, to show in a test what it is for
     #[arg(long, hide = true, value_name = "LAYER", value_parser = layer)]
     pub(crate) without: Vec<jail::Layer>,
+    /// Give the program to an interpreter that waited for it, as a server does, to test that nobody can tell
+    #[arg(long, hide = true)]
+    pub(crate) parked: bool,
     /// The program's arguments
     #[arg(last = true, value_name = "ARGS")]
     pub(crate) args: Vec<String>,

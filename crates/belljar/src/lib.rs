@@ -1,5 +1,6 @@
 //! belljar as a library: everything behind the command line, put together from [`Settings`].
 
+mod embed;
 pub mod engine;
 pub mod grants;
 pub mod provision;
@@ -7,8 +8,10 @@ pub mod provision;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use engine_native::ToolSearch;
+pub use embed::{Belljar, Builder, helper};
+use engine_native::{Ahead, ToolSearch};
 use packages::PackagePolicy;
+pub use sandbox::{Outcome, Request};
 use sandbox::{Policy, Requirement};
 
 /// What the operator decided, resolved once. Nothing below this reads the environment.
@@ -27,7 +30,7 @@ pub struct Settings {
     /// What becomes of the recipes' scratch space.
     pub recipes: setup::Scratch,
     /// Whether interpreters are started ahead of programs: for servers.
-    pub ahead: bool,
+    pub ahead: Ahead,
     /// The environment that Python programs run in natively, if not the host's own Python.
     pub python: Option<PathBuf>,
     /// Where callers may choose environments.

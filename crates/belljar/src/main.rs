@@ -18,12 +18,8 @@ use crate::settings::{Environment, Transport};
 
 fn main() -> ExitCode {
     // Before anything else: the launcher must have a single thread, and wants nothing of what follows.
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == engine_native::LAUNCHER_ARGUMENT) {
-        return launcher();
-    }
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == engine_wasm::WORKER_ARGUMENT) {
-        jail::give_large_blocks_back();
-        return engine_wasm::worker::main();
+    if let Some(end) = belljar::helper() {
+        return end.unwrap_or_else(|error| exit::failure(&error));
     }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -43,20 +39,15 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     jail::give_large_blocks_back();
     let Arguments { global, command } = arguments;
     let environment = Environment::read();
-    let (transport, mut chosen) = match &command {
-        Command::Serve(arguments) => match profile::choose(arguments, &environment) {
-            Ok(chosen) => {
-                let is_shared = arguments.http.or(chosen.as_ref().and_then(|chosen| chosen.http)).is_some();
-                (if is_shared { Transport::Shared } else { Transport::Own }, chosen)
-            }
+    let (transport, mut chosen) = if let Command::Serve(arguments) = &command {
+        let chosen = match profile::choose(arguments, &environment) {
+            Ok(chosen) => chosen,
             Err(ended) => return Ok(ended.exit()),
-        },
-        Command::Run(_)
-        | Command::Connect(_)
-        | Command::Example(_)
-        | Command::Setup(_)
-        | Command::Audit(_)
-        | Command::Doctor(_) => (Transport::None, None),
+        };
+        let is_shared = arguments.http.or(chosen.as_ref().and_then(|chosen| chosen.http)).is_some();
+        (if is_shared { Transport::Shared } else { Transport::Own }, chosen)
+    } else {
+        (Transport::None, None)
     };
     let mut settings = settings::resolve((&global, command.grants()), &environment, transport)?;
     if let Some(chosen) = &mut chosen {
@@ -73,16 +64,11 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Setup(arguments) => command::setup::run(arguments, &settings).await,
             Command::Audit(arguments) => command::audit::run(&arguments),
             Command::Doctor(arguments) => command::doctor::run(&arguments, &settings).await,
+            Command::Completions(arguments) => command::manual::completions(&arguments),
+            Command::Man => command::manual::page(),
         }
     });
     // Whoever still reads standard input, or asks an issuer, is not waited for; what ends with its task has time to.
     tokio.shutdown_timeout(LAST_TASKS);
     end
-}
-
-fn launcher() -> ExitCode {
-    match jail::launcher::run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => exit::failure(&anyhow::Error::new(error)),
-    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use belljar::{Settings, grants};
-use engine_native::ToolSearch;
+use engine_native::{Ahead, ToolSearch};
 use packages::{Installs, PackagePolicy};
 use sandbox::{Bytes, Folders, Limits, NetworkPolicy, Policy, Refusal, Requirement};
 use serde::Deserialize;
@@ -179,7 +179,7 @@ pub(crate) fn resolve(
         packages: packages.context("in `packages` of the configuration")?,
         python: arguments.environment.clone().or(file.environments.default),
         pythons: file.environments.allow,
-        ahead: transport != Transport::None,
+        ahead: if transport == Transport::None { Ahead::Never } else { Ahead::AfterEach },
         policy,
         require,
         tools: ToolSearch { path: environment.path.clone(), home: environment.home.clone(), own: Vec::new() },

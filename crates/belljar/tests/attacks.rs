@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use testkit::arena::Setup;
-use testkit::attacks::{Group, attempt};
+use testkit::attacks::{Group, attempt, attempt_parked};
 use testkit::layers::prove;
 
 const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
@@ -41,6 +41,24 @@ macro_rules! attack_in_every_setup {
     };
 }
 
+/// `name: Group::Value in function Setup, …;` makes `parked::name::function`, against interpreters that have waited.
+macro_rules! attack_parked {
+    ($($name:ident: $group:expr, in $($test:ident $setup:ident),+;)+) => {
+        mod parked {
+            use super::*;
+
+            $(mod $name {
+                use super::*;
+
+                $(#[test]
+                fn $test() {
+                    attempt_parked($group, Setup::$setup, Path::new(BELLJAR));
+                })+
+            })+
+        }
+    };
+}
+
 /// `name: "layer" in function Setup, …;` makes `name::function` for each set-up where a probe guards the layer.
 macro_rules! leave_out {
     ($($name:ident: $layer:literal in $($test:ident $setup:ident),+;)+) => {
@@ -70,6 +88,20 @@ attack_in_every_setup! {
     neighbours: Group::Neighbours;
     deaths: Group::Deaths;
     levels: Group::Levels;
+}
+
+// Not the groups that find a guest by its arguments: one that waited was started without them.
+attack_parked! {
+    files: Group::Files, in unprivileged Unprivileged, root Root;
+    processes: Group::Processes, in unprivileged Unprivileged, root Root;
+    network: Group::Network, in unprivileged Unprivileged, root Root;
+    kernel: Group::Kernel, in unprivileged Unprivileged, root Root;
+    floods: Group::Floods, in unprivileged Unprivileged;
+    memory: Group::Memory, in unprivileged Unprivileged;
+    storage: Group::Storage, in unprivileged Unprivileged;
+    endings: Group::Endings, in unprivileged Unprivileged;
+    streams: Group::Streams, in unprivileged Unprivileged;
+    collection: Group::Collection, in unprivileged Unprivileged;
 }
 
 leave_out! {

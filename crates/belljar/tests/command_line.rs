@@ -280,3 +280,24 @@ fn example_of_what_is_not_there_is_refused() {
         ),
     );
 }
+
+#[test]
+fn shells_and_man_are_told_of_every_command() {
+    let printed = |arguments: &[&str]| String::from_utf8(belljar().answer(arguments).stdout).expect("text");
+    let manual = printed(&["man"]);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = printed(&["completions", shell]);
+        for name in ["run", "serve", "connect", "example", "setup", "audit", "doctor", "completions"] {
+            assert!(script.contains(name), "{shell}: {name}");
+            assert!(manual.contains(&format!("belljar {name}")), "{name}");
+        }
+    }
+}
+
+/// The example that shows how another program embeds belljar. It checks its own result.
+#[test]
+fn another_program_can_embed_it() {
+    let folder = std::path::Path::new(env!("CARGO_BIN_EXE_belljar")).parent().expect("a folder");
+    let ended = testkit::arena::host_command(folder.join("examples/embed")).output().expect("the example is built");
+    assert!(ended.status.success(), "{ended:?}");
+}

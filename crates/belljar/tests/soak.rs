@@ -39,7 +39,7 @@ impl Server {
             require: Requirement::Full,
             environment: None,
             environments: Vec::new(),
-            ahead: false,
+            ahead: engine_native::Ahead::Never,
             without: Vec::new(),
         };
         let native = NativeEngine::start(config).await.expect("the engine starts");

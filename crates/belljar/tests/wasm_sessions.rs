@@ -57,7 +57,7 @@ impl Stage {
             },
             python: None,
             pythons: Vec::new(),
-            ahead: false,
+            ahead: engine_native::Ahead::Never,
         };
         let wall = Arc::new(Watched::default());
         let config = WasmConfig {

@@ -55,7 +55,7 @@ impl Server {
             },
             python: None,
             pythons: Vec::new(),
-            ahead: false,
+            ahead: engine_native::Ahead::Never,
         };
         let installed = provision::installed(&settings);
         let has = |name: &str| installed.iter().any(|runtime| runtime.name == name);

@@ -3,6 +3,7 @@
 mod mcp;
 mod native;
 mod packages;
+mod parked;
 mod sessions;
 mod statistics;
 mod wasm;
@@ -27,18 +28,16 @@ enum Suite {
     Mcp(mcp::Options),
     /// Packages: what importing one costs, the first time and the second
     Packages(packages::Options),
+    /// Interpreters that wait: what a native run costs with one, in turn and at once
+    Parked(parked::Options),
     /// Sessions: what a cell costs, opening and copying, and what a live one takes
     Sessions(sessions::Options),
 }
 
 fn main() -> anyhow::Result<ExitCode> {
     // The engines re-execute this binary as their launcher, which must have a single thread.
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == engine_native::LAUNCHER_ARGUMENT) {
-        jail::launcher::run()?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == engine_wasm::WORKER_ARGUMENT) {
-        return Ok(engine_wasm::worker::main());
+    if let Some(end) = belljar::helper() {
+        return end;
     }
     let suite = Arguments::parse().suite;
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -50,6 +49,7 @@ fn main() -> anyhow::Result<ExitCode> {
                 Suite::Wasm(options) => wasm::run(&options).await,
                 Suite::Mcp(options) => mcp::run(&options),
                 Suite::Packages(options) => packages::run(&options),
+                Suite::Parked(options) => parked::run(&options),
                 Suite::Sessions(options) => sessions::run(&options),
             }
         });

@@ -94,7 +94,7 @@ async fn start() -> anyhow::Result<Runtime> {
         require: Requirement::Full,
         environment: None,
         environments: Vec::new(),
-        ahead: false,
+        ahead: engine_native::Ahead::Never,
         without: Vec::new(),
     })
     .await?;

@@ -219,7 +219,7 @@ fn settings(options: &Options) -> anyhow::Result<Settings> {
         packages: PackagePolicy { installs: Installs::Nothing, ..PackagePolicy::default() },
         python: None,
         pythons: Vec::new(),
-        ahead: false,
+        ahead: engine_native::Ahead::Never,
     })
 }
 

@@ -58,9 +58,20 @@ pub struct NativeConfig {
     /// Where callers may choose environments.
     pub environments: Vec<PathBuf>,
     /// Whether interpreters are started ahead of programs, for a server that will see more of them.
-    pub ahead: bool,
+    pub ahead: Ahead,
     /// Layers to leave out, for tests that show what each is for. Anything here makes the level `none`.
     pub without: Vec<Layer>,
+}
+
+/// Whether interpreters wait for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ahead {
+    /// None does.
+    Never,
+    /// One does after each program, for the next like it.
+    AfterEach,
+    /// A program that finds none has one started that waits for it: for tests, which then know what they test.
+    Always,
 }
 
 /// The engine. Cheap to clone.
@@ -79,7 +90,7 @@ struct Shared {
     report: HostReport,
     require: Requirement,
     without: Vec<Layer>,
-    ahead: bool,
+    ahead: Ahead,
     interpreter: OnceCell<Interpreter>,
     chosen: Chosen,
     parked: Parked,

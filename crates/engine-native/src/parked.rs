@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use jail::{File, Place, Spec};
-use sandbox::{Layer, Limits, LiveOutput, Plan};
+use jail::{File, Place, Purpose, Spec};
+use sandbox::{Hook, Layer, Limits, LiveOutput, Plan};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -23,7 +23,7 @@ use crate::collect::Given;
 use crate::error::NativeError;
 use crate::run::{self, Clock, Finished, Going, Input, Stdin};
 use crate::tools::FoundTool;
-use crate::{Shared, recipe};
+use crate::{Ahead, Shared, recipe};
 
 /// The memory that all that wait may have together. A Python has some 10 MB, with pandas 70, a Node 45.
 const MEMORY: u64 = 224 << 20;
@@ -32,7 +32,7 @@ const UNKNOWN_SIZE: u64 = 80 << 20;
 /// How many wait for programs of one kind at first.
 const FEW: usize = 2;
 /// The most for programs of one kind. A caller who wants more in a row waits longer for the processors than for these.
-const MOST_ALIKE: usize = 3;
+const MOST_ALIKE: usize = 6;
 /// How long the last of a kind waits for nothing.
 const PATIENCE: Duration = Duration::from_mins(5);
 /// How long the others of its kind do.
@@ -129,11 +129,16 @@ struct Kind {
 impl Kind {
     /// Of a plan that something could wait for.
     fn of(plan: &Plan, tool: &FoundTool) -> Option<Self> {
+        // One that is told by an argument takes none later.
+        let is_late = match tool.toolchain.waiting?.hook {
+            Hook::Variable(..) => true,
+            Hook::Argument(_) => plan.args().is_empty(),
+        };
         let is_plain = plan.env().is_empty()
             && plan.variables().is_empty()
             && plan.compiler_args().is_empty()
             && plan.granted().is_empty();
-        if tool.toolchain.waiting.is_none() || !is_plain {
+        if !is_plain || !is_late {
             return None;
         }
         let modules = if plan.language().id == "python" { modules_ahead(plan)? } else { Vec::new() };
@@ -161,17 +166,15 @@ impl Kind {
 /// What a Python program imports of [`AHEAD`], sorted. `None` if it could tell.
 fn modules_ahead(plan: &Plan) -> Option<Vec<String>> {
     let code = String::from_utf8_lossy(plan.code());
-    // Whoever changes the environment may do it for a library that is not imported yet.
-    if code.contains("environ") || code.contains("putenv") {
-        return None;
-    }
     // What it brings may have the name of something that is imported already.
     if plan.files().iter().any(|file| is_module(file.path.as_str())) {
         return None;
     }
+    // Whoever changes the environment may do it for a library that is not imported yet.
+    let may_tell = code.contains("environ") || code.contains("putenv");
     let mut modules: Vec<String> = match plan.layer() {
-        Some(_) => wanted::python_imports(&code),
-        None => Vec::new(),
+        Some(_) if !may_tell => wanted::python_imports(&code),
+        Some(_) | None => Vec::new(),
     };
     modules.retain(|module| AHEAD.contains(&module.split('.').next().unwrap_or_default()));
     modules.sort_unstable();
@@ -258,6 +261,9 @@ impl Shared {
         let mut going = self.parked.take(&kind);
         let at_once = going.as_mut().and_then(Going::is_ready_now);
         self.parked.learn(&kind, at_once);
+        if going.is_none() && self.ahead == Ahead::Always {
+            going = self.begin_waiting(plan, tool, &kind).await.ok();
+        }
         let running = self.park_after(plan, tool, kind);
         if at_once.is_none()
             && let Some(late) = &mut going
@@ -286,6 +292,13 @@ impl Shared {
             way_out: None,
         };
         going.finish(&input, Clock::FromNow { wall: plan.limits().wall, cpu: plan.limits().cpu }, live).await
+    }
+
+    /// One of its own for this plan.
+    async fn begin_waiting(&self, plan: &Plan, tool: &FoundTool, kind: &Kind) -> Result<Going, NativeError> {
+        let (spec, contents) = self.waiting_spec(plan, tool, kind)?;
+        let contents: Vec<&[u8]> = contents.iter().map(Vec::as_slice).collect();
+        run::begin(&self.launcher, &spec, &contents, Stdin::Pipe, kind.limits.output).await
     }
 
     /// Has as many wait as should, once the program that runs is over, which dropping what is returned tells: starting one would be in its
@@ -327,7 +340,9 @@ impl Shared {
 
     /// Only where every layer stands, and runs have a root.
     fn parks(&self) -> bool {
-        self.ahead && self.without.is_empty() && matches!(self.walls(), Ok(jail::Walls::Namespaces { .. }))
+        self.ahead != Ahead::Never
+            && self.without.is_empty()
+            && matches!(self.walls(), Ok(jail::Walls::Namespaces { .. }))
     }
 
     /// The jail of one that waits, and the contents of its files.
@@ -347,15 +362,24 @@ impl Shared {
         };
         add(preset.file.0, preset.file.1.as_bytes().to_vec());
         add("wait.json", serde_json::to_vec(&kind.modules).unwrap_or_default());
-        let build = spec.walls.places().build;
-        let (name, value) = preset.env;
-        spec.environment.retain(|variable| !variable.starts_with(&format!("{name}=")));
-        spec.environment.push(format!("{name}={}", value.replace("{build}", &build.to_string_lossy())));
+        let places = spec.walls.places();
+        let fill = |template: &str| template.replace("{build}", &places.build.to_string_lossy());
         if let Some(command) = spec.commands.last_mut() {
             let arguments = plan.args().len();
             command.arguments.truncate(command.arguments.len() - arguments);
+            match preset.hook {
+                Hook::Variable(name, value) => {
+                    spec.environment.retain(|variable| !variable.starts_with(&format!("{name}=")));
+                    spec.environment.push(format!("{name}={}", fill(value)));
+                }
+                // The program's path is last now.
+                Hook::Argument(argument) => {
+                    command.arguments.insert(command.arguments.len().saturating_sub(1), fill(argument));
+                }
+            }
         }
         spec.files = files;
+        spec.purpose = Purpose::Wait;
         spec.limits.wall_millis = u64::try_from((PATIENCE + kind.limits.wall * 2).as_millis()).unwrap_or(u64::MAX);
         spec.limits.cpu_millis += u64::try_from(START_CPU.as_millis()).unwrap_or(0);
         Ok((spec, contents))

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jail::{Access, Batch, Command, EGRESS, Egress, File, Place, Places, Purpose, Spec, Stdio, View, Walls};
 use sandbox::{
-    AddressSpace, FolderAccess, Layer, LayerKind, Limits, NODE_PACKAGES, PYTHON_PACKAGES, PackageUse, Plan,
+    AddressSpace, FolderAccess, Hook, Layer, LayerKind, Limits, NODE_PACKAGES, PYTHON_PACKAGES, PackageUse, Plan,
     ProgramNames, Toolchain,
 };
 
@@ -72,7 +72,10 @@ pub(crate) fn for_plan<'a>(
         if !plan.variables().is_empty() {
             support.push(("variables.json".to_owned(), variables(plan)));
         }
-        add_variable(&mut environment, preset.env.0, &kitchen.fill(preset.env.1));
+        match preset.hook {
+            Hook::Variable(name, value) => add_variable(&mut environment, name, &kitchen.fill(value)),
+            Hook::Argument(_) => return Err(NativeError::NoVariables(tool.toolchain.program)),
+        }
     }
     let program = (Place::Workspace, plan.names().source.as_str(), plan.code());
     let given = plan.files().iter().map(|file| (Place::Workspace, file.path.as_str(), file.contents.as_slice()));

@@ -110,7 +110,7 @@ impl NativeSession {
 
     /// A live interpreter cannot be kept from what an earlier cell could reach, and its jail has one way out or none.
     fn with_its_network(&self, plan: Plan) -> Result<Plan, NativeError> {
-        if let Some(host) = plan.network().iter().find(|host| !host.is_within(self.network.iter())) {
+        if let Some(host) = plan.network().iter().find(|host| !host.is_within(&self.network)) {
             let message = format!("`network` asks for `{host}`, with which this session was not opened");
             let hint = "ask for it with the first call of a new session";
             return Err(NativeError::Refused(Refusal::new("network", message, hint)));

@@ -32,10 +32,17 @@ pub(crate) fn open(source: &Path) -> Result<OwnedFd, Failure> {
 
 const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS;
 
-/// The granted folders among these, for a guest with an id of its own.
+/// The granted folders among these, for a guest with an id of its own. None where this process may not make mounts: then the guest's
+/// first process can, in namespaces of its own, and the guest is one of all others there.
 pub(crate) fn open_for(mounts: &[Mount], guest: (u32, u32)) -> Result<Vec<OwnedFd>, Failure> {
-    let granted = mounts.iter().filter(|mount| mount.origin == Origin::Operator);
-    granted.map(|mount| open_as(mount, guest)).collect()
+    let granted: Vec<&Mount> = mounts.iter().filter(|mount| mount.origin == Origin::Operator).collect();
+    match granted.iter().map(|mount| open_as(mount, guest)).collect() {
+        Err(Failure { step: Step::OpenSource, errno: libc::EPERM, .. }) => {
+            granted.into_iter().try_for_each(is_for_all)?;
+            Ok(Vec::new())
+        }
+        opened => opened,
+    }
 }
 
 fn open_as(mount: &Mount, guest: (u32, u32)) -> Result<OwnedFd, Failure> {
@@ -43,15 +50,19 @@ fn open_as(mount: &Mount, guest: (u32, u32)) -> Result<OwnedFd, Failure> {
     let folder = rustix::fs::fstat(&tree).at_path(Step::OpenSource, &mount.source)?;
     sys::make_tree_private(tree.as_fd()).at_path(Step::OpenSource, &mount.source)?;
     let owner = (folder.st_uid, folder.st_gid);
-    let mapped = mapping(owner, guest).and_then(|mapping| sys::map_tree(tree.as_fd(), mapping.as_fd()));
-    // Some file systems cannot be mapped, and some containers' root may not. Then the guest is one of all others there.
-    let is_for_all = match mount.access {
-        Access::Read => true,
-        Access::Write => folder.st_mode & 0o002 != 0,
-    };
-    match mapped {
-        Err(error) if !is_for_all => Err(error).at_path(Step::MapFolder, &mount.source),
-        Ok(()) | Err(_) => Ok(tree),
+    // Some file systems cannot be mapped.
+    if mapping(owner, guest).and_then(|mapping| sys::map_tree(tree.as_fd(), mapping.as_fd())).is_err() {
+        is_for_all(mount)?;
+    }
+    Ok(tree)
+}
+
+/// Whether somebody who is not the folder's owner can do there what is granted. What can be read is for the files to say.
+fn is_for_all(mount: &Mount) -> Result<(), Failure> {
+    let mode = rustix::fs::stat(&mount.source).at_path(Step::OpenSource, &mount.source)?.st_mode;
+    match mount.access {
+        Access::Write if mode & 0o002 == 0 => Err(rustix::io::Errno::ACCESS).at_path(Step::MapFolder, &mount.source),
+        Access::Write | Access::Read => Ok(()),
     }
 }
 

@@ -312,7 +312,7 @@ impl Launcher {
             wire::send(report, &Report::Started(holders), &[first.pidfd.as_fd()]).at(Step::Receive)?;
             let descriptors: Vec<_> = descriptors.iter().map(|fd| fd.as_fd()).collect();
             wire::send(&first.gate, &Go::Now, &descriptors).at(Step::Receive)?;
-            if !folders.is_empty() {
+            if let Some(folders) = folders {
                 let folders: Vec<_> = folders.iter().map(|folder| folder.as_fd()).collect();
                 wire::send(&first.gate, &Go::Folders, &folders).at(Step::Receive)?;
             }
@@ -404,13 +404,14 @@ impl Launcher {
     }
 
     /// Folders that are granted to a guest with an id of its own, which its first process cannot open as somebody who may use them.
-    fn folders_for(&self, first: &Spare, blueprint: Option<&Blueprint>) -> Result<Vec<OwnedFd>, Failure> {
+    /// `None` where there are none, or where it is that one's to open them.
+    fn folders_for(&self, first: &Spare, blueprint: Option<&Blueprint>) -> Result<Option<Vec<OwnedFd>>, Failure> {
         match blueprint {
-            Some(blueprint) if self.identities.are_own() => {
+            Some(blueprint) if self.identities.are_own() && blueprint.view.has_grants() => {
                 // Its group has the same number.
-                folder::open_for(&blueprint.view.mounts, (first.user, first.user))
+                folder::open_for(&blueprint.view.mounts, (first.user, first.user)).map(Some)
             }
-            Some(_) | None => Ok(Vec::new()),
+            Some(_) | None => Ok(None),
         }
     }
 

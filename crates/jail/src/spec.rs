@@ -228,6 +228,8 @@ pub enum AddressSpace {
 pub enum Purpose {
     /// To run a guest.
     Run,
+    /// To run one whose program comes later, with [`Monitor::begin`](crate::Monitor::begin). Until then it is looked at less and less often.
+    Wait,
     /// To stay: commands come in batches while it goes on. Has no commands of its own, and needs namespaces.
     Session,
     /// To see which walls stand: the first command's process looks around from inside, reports, and goes on to execute.
@@ -279,7 +281,8 @@ impl Spec {
                 view: self.view.clone(),
                 proc,
                 processes: if self.has(Layer::PidNamespace) { PidScope::Own } else { PidScope::Hosts },
-                purpose: self.purpose,
+                // Its root is that of any run.
+                purpose: if self.purpose == Purpose::Wait { Purpose::Run } else { self.purpose },
             }),
             Walls::Landlock { .. } => None,
         }

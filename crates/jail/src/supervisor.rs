@@ -15,13 +15,17 @@ use crate::cgroup::Counters;
 use crate::failure::{At as _, Failure, Step};
 use crate::guest::{self, Lockdown, Streams};
 use crate::scratch::Scratch;
-use crate::spec::{Command, Limits};
-use crate::sys::{self, Cloned};
+use crate::spec::{Command, Limits, Purpose};
+use crate::sys::{self, Cloned, Resumed, Stop};
 use crate::watchdog::Watchdog;
 use crate::wire::{self, Ask, Ended, Exit, Limit, Report, SeenUsage};
 
 /// How often the limits are looked at. What a guest can take beyond a limit is what it can take in this time.
 pub(crate) const WATCH_INTERVAL: Duration = Duration::from_millis(20);
+/// How often they are in the end while a program is waited for: an interpreter that has started does nothing.
+const WAIT_INTERVAL: Duration = Duration::from_millis(320);
+/// How long the server has at most to make use of what it was told.
+const ANSWERING: Duration = Duration::from_millis(20);
 
 /// A run in its supervisor.
 #[derive(Debug)]
@@ -56,24 +60,33 @@ enum End {
     Exited {
         status: i32,
     },
+    /// It is about to be, and nothing else of the run is there. Giving back the memory of an interpreter with large libraries takes longer
+    /// than most programs that it runs.
+    Leaving {
+        status: i32,
+        used: sys::Rusage,
+    },
     Limit(Limit),
     /// The server asked for the end, or it or the launcher is gone.
     Stopped,
 }
 
 impl Supervisor<'_> {
-    /// Runs the commands and reports how the last one ended. On return nothing of the run is left but this process.
+    /// Runs the commands and reports how the last one ended. On return nothing of the run is left but this process, and perhaps one that is
+    /// in the kernel, on its way out.
     pub(crate) fn run(mut self) -> Result<(), Failure> {
         let signals = sys::child_signals().at(Step::Supervise)?;
         let exit = self.run_commands(&signals);
         let seen = self.watchdog.usage();
         // Whatever went wrong, no guest is left behind.
-        let alone = if self.ends_with_us {
+        let alone = if let Ok(Exit { alone: Some(leaving), .. }) = &exit {
+            Some(*leaving)
+        } else if self.ends_with_us {
             // The kernel would do it with our end, but then only the launcher could tell when it is done, and the end of the namespaces
             // would be waited for too. Who is being killed cannot fork any more, so once is enough.
             sys::signal_everybody_else(libc::SIGKILL);
             sys::reap_all();
-            Some(self.used())
+            Some(self.used(sys::Rusage::default()))
         } else {
             self.kill_descendants();
             None
@@ -81,14 +94,28 @@ impl Supervisor<'_> {
         let exit = Exit { seen, alone, ..exit? };
         // A server that is gone does not miss it.
         wire::send(&self.report, &Report::Exited(exit), &[]).ok();
+        if alone.is_some() {
+            self.make_way();
+        }
         Ok(())
     }
 
-    /// What the run used, when nobody else is left.
-    fn used(&self) -> Ended {
+    /// What the run used, when nobody else is left but one that has used this.
+    fn used(&self, last: sys::Rusage) -> Ended {
         // Without our own, which grows for as long as a program is waited for.
-        let sys::Rusage { cpu_micros, peak_bytes } = sys::children_usage();
-        Ended { cpu_micros, peak_bytes, group: self.counters.usage() }
+        let reaped = sys::children_usage();
+        Ended {
+            cpu_micros: reaped.cpu_micros + last.cpu_micros,
+            peak_bytes: reaped.peak_bytes.max(last.peak_bytes),
+            group: self.counters.usage(),
+        }
+    }
+
+    /// Leaves the processor to the server, which was just told: taking the namespaces down takes longer than its answer.
+    fn make_way(&self) {
+        let mut events = [PollFd::from_borrowed_fd(self.report.as_fd(), PollFlags::RDHUP)];
+        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(ANSWERING.subsec_nanos()) };
+        poll(&mut events, Some(&timeout)).ok();
     }
 
     fn run_commands(&mut self, signals: &OwnedFd) -> Result<Exit, Failure> {
@@ -103,6 +130,9 @@ impl Supervisor<'_> {
             let pid = self.start(command)?;
             match self.watch(pid, signals, &mut bounds).at(Step::Supervise)? {
                 End::Exited { status } => exit.status = status,
+                End::Leaving { status, used } => {
+                    return Ok(Exit { status, alone: Some(self.used(used)), ..exit });
+                }
                 End::Limit(limit) => {
                     return Ok(Exit { status: libc::SIGKILL, limit: Some(limit), ..exit });
                 }
@@ -131,22 +161,36 @@ impl Supervisor<'_> {
 
     /// Waits for `main` to end, reaping whatever else ends meanwhile.
     fn watch(&mut self, main: i32, signals: &OwnedFd, bounds: &mut Bounds) -> io::Result<End> {
-        let mut next_look = Instant::now() + WATCH_INTERVAL;
+        let is_waiting = self.lockdown.spec.purpose == Purpose::Wait;
+        let (mut interval, mut longest) = (WATCH_INTERVAL, if is_waiting { WAIT_INTERVAL } else { WATCH_INTERVAL });
+        let mut next_look = Instant::now() + interval;
         loop {
-            while let Some((pid, status, _)) = reap_any()? {
-                if pid == main {
-                    return Ok(End::Exited { status });
+            let changed = reap_any()?;
+            if let Some((pid, status, _)) = changed {
+                match sys::stop(status) {
+                    None if pid == main => return Ok(End::Exited { status }),
+                    None => {}
+                    Some(stop) => {
+                        if let Some(end) = self.stopped(pid, stop) {
+                            return Ok(end);
+                        }
+                    }
                 }
             }
+            // Also when there are more: a guest can have them end, and stop, for as long as it likes.
             let now = Instant::now();
             if now >= next_look {
                 if let Some(limit) = self.watchdog.look(&bounds.limits) {
                     return Ok(End::Limit(limit));
                 }
-                next_look = now + WATCH_INTERVAL;
+                interval = (interval * 2).min(longest);
+                next_look = now + interval;
             }
             if now >= bounds.deadline {
                 return Ok(End::Limit(Limit::Wall));
+            }
+            if changed.is_some() {
+                continue;
             }
             let pause = next_look.min(bounds.deadline).saturating_duration_since(now);
             let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(pause.subsec_nanos()) };
@@ -168,11 +212,35 @@ impl Supervisor<'_> {
                 let Some((Ask::Begin { wall_millis, cpu_millis }, _)) = asked else { return Ok(End::Stopped) };
                 let cpu_millis = self.watchdog.usage().cpu_micros / 1000 + cpu_millis;
                 *bounds = Bounds::from_now(Limits { cpu_millis, wall_millis, ..bounds.limits });
+                (interval, longest) = (WATCH_INTERVAL, WATCH_INTERVAL);
+                next_look = Instant::now() + interval;
+                // Where it is refused, the end takes longer.
+                if self.ends_with_us && self.lockdown.spec.commands.len() == 1 {
+                    sys::watch_exit(main).ok();
+                }
             }
             if child.revents().contains(PollFlags::IN) {
                 drain(signals);
             }
         }
+    }
+
+    /// Lets a command go on that stopped, unless it did so to end.
+    fn stopped(&self, pid: i32, stop: Stop) -> Option<End> {
+        let how = match stop {
+            Stop::Exit => {
+                let peak_bytes = self.watchdog.peak_of_last();
+                let known = (sys::coming_status(pid).ok(), sys::cpu_micros_of(pid).ok(), peak_bytes);
+                if let (Some(status), Some(cpu_micros), Some(peak_bytes)) = known {
+                    return Some(End::Leaving { status, used: sys::Rusage { cpu_micros, peak_bytes } });
+                }
+                Resumed::Running { signal: 0 }
+            }
+            Stop::Job => Resumed::Stopped,
+            Stop::Signal(signal) => Resumed::Running { signal },
+        };
+        sys::resume(pid, how);
+        None
     }
 
     /// SIGKILL to all descendants until there are none: orphans of killed ones become children of this subreaper.

@@ -1,5 +1,5 @@
 //! The system calls that no safe wrapper covers. All of the crate's `unsafe` is here.
-#![expect(unsafe_code, reason = "clone3, wait4, mount_setattr and execve have no safe wrapper")]
+#![expect(unsafe_code, reason = "clone, clone3, wait4, mount_setattr and execve have no safe wrapper")]
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -40,7 +40,14 @@ pub(crate) fn clone(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Resu
     }
     // SAFETY: `arguments` is a valid clone_args of the size passed, alive for the call. Without CLONE_VM and a stack the child runs on a
     // copy of this stack, as after `fork`; the process has one thread (this function's contract), so its memory is consistent.
-    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) };
+    let mut pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) };
+    // Docker's filter cannot look into the arguments of clone3, and says that there is none. The older call knows no cgroups.
+    if pid == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS) && cgroup.is_none() {
+        let flags = arguments.flags | arguments.exit_signal;
+        // SAFETY: as above: no stack, no CLONE_VM, one thread. With CLONE_PIDFD the third argument is where the descriptor goes, which lives
+        // for the call.
+        pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, &raw mut pidfd, 0_usize, 0_usize) };
+    }
     match i32::try_from(pid).unwrap_or(-1) {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Cloned::Child),
@@ -102,7 +109,93 @@ fn wait(pid: i32, options: libc::c_int) -> io::Result<Option<(i32, i32, Rusage)>
 
 /// Waits until there is no child left.
 pub(crate) fn reap_all() {
-    while let Ok(Some(_)) = wait(-1, 0) {}
+    while let Ok(Some((pid, status, _))) = wait(-1, 0) {
+        // One whose exit is watched stops there, whoever ends it.
+        if stop(status).is_some() {
+            resume(pid, Resumed::Running { signal: 0 });
+        }
+    }
+}
+
+/// What a child that [`watch_exit`] watches has stopped for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// It is about to end, and runs nothing of its own any more. Its memory is still there.
+    Exit,
+    /// Somebody stopped its process.
+    Job,
+    /// A signal is about to be delivered; 0 for none.
+    Signal(i32),
+}
+
+/// How a stopped child goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resumed {
+    Running {
+        /// The signal that it gets, 0 for none.
+        signal: i32,
+    },
+    /// Stopped, as whoever stopped its process wants it, until that is continued.
+    Stopped,
+}
+
+/// Has a child stop when it is about to end. It also stops at every signal.
+pub(crate) fn watch_exit(pid: i32) -> io::Result<()> {
+    let options = ptr::without_provenance_mut::<libc::c_void>(libc::PTRACE_O_TRACEEXIT as usize);
+    // SAFETY: PTRACE_SEIZE takes a number as its data, and no address.
+    let result = unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, ptr::null_mut::<libc::c_void>(), options) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// What a wait status says of a stop, if it is one.
+pub(crate) fn stop(status: i32) -> Option<Stop> {
+    const JOB_SIGNALS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+    let signal = libc::WIFSTOPPED(status).then(|| libc::WSTOPSIG(status))?;
+    Some(match status >> 16 {
+        libc::PTRACE_EVENT_EXIT => Stop::Exit,
+        libc::PTRACE_EVENT_STOP if JOB_SIGNALS.contains(&signal) => Stop::Job,
+        libc::PTRACE_EVENT_STOP => Stop::Signal(0),
+        _ => Stop::Signal(signal),
+    })
+}
+
+/// Lets a stopped child go on. One that is gone meanwhile does not mind.
+pub(crate) fn resume(pid: i32, how: Resumed) {
+    let (request, signal) = match how {
+        Resumed::Running { signal } => (libc::PTRACE_CONT, signal),
+        Resumed::Stopped => (libc::PTRACE_LISTEN, 0),
+    };
+    let signal = ptr::without_provenance_mut::<libc::c_void>(signal.unsigned_abs() as usize);
+    // SAFETY: both requests take a number as their data, and no address.
+    unsafe { libc::ptrace(request, pid, ptr::null_mut::<libc::c_void>(), signal) };
+}
+
+/// The wait status that a child has when it has ended, which it is about to do ([`Stop::Exit`]).
+pub(crate) fn coming_status(pid: i32) -> io::Result<i32> {
+    let mut status: libc::c_ulong = 0;
+    // SAFETY: PTRACE_GETEVENTMSG writes one unsigned long to its data, which is a live and writable one.
+    let result =
+        unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, pid, ptr::null_mut::<libc::c_void>(), &raw mut status) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    i32::try_from(status).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// The CPU time of a child and all its threads, those too that have ended.
+pub(crate) fn cpu_micros_of(pid: i32) -> io::Result<u64> {
+    let mut clock = 0;
+    // SAFETY: the pointer is to a live, writable clockid_t.
+    let error = unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) };
+    if error != 0 {
+        return Err(io::Error::from_raw_os_error(error));
+    }
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a live, writable timespec.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_nsec.unsigned_abs() / 1000)
 }
 
 /// What all reaped children of this process used together.

@@ -89,6 +89,16 @@ impl Processes {
         size.map_or_else(|| self.resident(pid), |kib| kib.saturating_mul(1024))
     }
 
+    /// The most memory that a process has had, if it is there with a single thread.
+    fn peak_of_single(&self, pid: i32) -> Option<u64> {
+        let status = self.read(&format!("{pid}/status")).ok()?;
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        (field("Threads:")? == 1).then_some(field("VmHWM:")?.saturating_mul(1024))
+    }
+
     /// Whether the processes' memory together is above `limit`. Resident sizes count shared pages once per process, so they can only be
     /// too high: cheap, and enough when their sum is below the limit. Else the proportional sizes decide.
     fn use_more_than(&self, pids: &[i32], limit: u64) -> bool {
@@ -147,6 +157,13 @@ impl Watchdog {
     pub(crate) fn usage(&mut self) -> SeenUsage {
         self.update();
         self.seen
+    }
+
+    /// The most memory that the run's only process has had; `None` if there are others, or it has threads.
+    pub(crate) fn peak_of_last(&self) -> Option<u64> {
+        let processes = self.processes.all();
+        let [pid] = processes.as_slice() else { return None };
+        self.processes.peak_of_single(*pid)
     }
 
     /// The run's processes at this moment.

@@ -212,7 +212,7 @@ pub(crate) enum Go {
     Ahead,
     /// Its run. Beside it: packed spec, stdin, stdout, stderr, report socket, and perhaps a descriptor 3.
     Now,
-    /// Comes behind its run where the launcher makes mounts of the folders that are granted to it. Beside it: these.
+    /// Comes behind its run where the launcher makes mounts of the folders that are granted to it. Beside it: these, or none if it may not.
     Folders,
 }
 

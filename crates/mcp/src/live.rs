@@ -60,6 +60,11 @@ impl Live {
         self.0.there_is_news.notified().await;
     }
 
+    /// Whether there is output that was not told.
+    pub(crate) fn has_news(&self) -> bool {
+        !self.0.heard.lock().unwrap_or_else(PoisonError::into_inner).news.is_empty()
+    }
+
     /// What was not told yet, as text.
     pub(crate) fn take_news(&self) -> String {
         let mut heard = self.0.heard.lock().unwrap_or_else(PoisonError::into_inner);

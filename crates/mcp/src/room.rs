@@ -85,6 +85,16 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
     kept.text
 }
 
+/// The beginning of a text, as much of it as takes no more than `most` in JSON.
+pub(crate) fn beginning(text: &str, most: usize) -> &str {
+    let mut taken = 0;
+    let over = text.char_indices().find(|(_, character)| {
+        taken += cost(*character);
+        taken > most
+    });
+    over.and_then(|(end, _)| text.get(..end)).unwrap_or(text)
+}
+
 fn fit_names(outcome: &mut Outcome, most: usize) {
     let mut room = most;
     let mut has_room = |name: &str| {

@@ -189,7 +189,7 @@ impl Connection {
             witness.saw(&ended);
             ended
         });
-        let teller = Teller::new(&context, self.log_level.load(Ordering::Relaxed));
+        let mut teller = Teller::new(&context, self.log_level.load(Ordering::Relaxed));
         let may_become_a_task = context.client_capabilities().is_some_and(|client| client.supports_tasks());
 
         let ended = tokio::select! {
@@ -201,6 +201,7 @@ impl Connection {
             // Beside the run, not in turns with it: a client that does not read holds up nothing but its own news.
             never = teller.tell_on(run.live.clone()) => match never {},
         };
+        teller.tell_rest(&run.live).await;
         Ok(run.finish(ended, &self.server.runs).into())
     }
 
@@ -210,7 +211,7 @@ impl Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let (caller, live) = (principal(&context), Live::default());
-        let teller = Teller::new(&context, self.log_level.load(Ordering::Relaxed));
+        let mut teller = Teller::new(&context, self.log_level.load(Ordering::Relaxed));
         tokio::select! {
             biased;
             result = tools::install_packages(&self.server.runtime, &caller, request.arguments, live.clone()) => Ok(result.into()),

@@ -53,10 +53,17 @@ impl Teller {
     }
 
     /// Tells all that is new, for as long as this is polled.
-    pub(crate) async fn tell_on(mut self, live: Live) -> Infallible {
+    pub(crate) async fn tell_on(&mut self, live: Live) -> Infallible {
         loop {
             self.next(&live).await;
             self.tell(&live).await;
+        }
+    }
+
+    /// Tells what is left when a run has ended, so that whoever listens has heard the end of its output before the result comes.
+    pub(crate) async fn tell_rest(&mut self, live: &Live) {
+        if (self.token.is_some() || self.logs) && live.has_news() {
+            self.tell(live).await;
         }
     }
 

@@ -30,13 +30,22 @@ pub struct Language {
     pub sample: Sample,
 }
 
-/// How a tool is made to set variables before the program starts: a small file of its own, which reads `variables.json` beside it.
+/// A small file of our own that a tool loads before the program: it reads `variables.json` or `wait.json` beside it.
 #[derive(Debug, Clone, Copy)]
 pub struct Preset {
     /// Name and text of the file, which goes into `{build}`.
     pub file: (&'static str, &'static str),
-    /// The environment variable that makes the tool run it. A template.
-    pub env: (&'static str, &'static str),
+    /// What makes the tool load it.
+    pub hook: Hook,
+}
+
+/// How a tool is told of a [`Preset`].
+#[derive(Debug, Clone, Copy)]
+pub enum Hook {
+    /// By an environment variable, whose value is a template.
+    Variable(&'static str, &'static str),
+    /// By an argument before the program's path. A template.
+    Argument(&'static str),
 }
 
 /// One way to run a language with tools of the host.

@@ -42,8 +42,8 @@ pub use environment::{EnvironmentInfo, EnvironmentKind, EnvironmentRequest, Envi
 pub use folder::{Folder, FolderAccess, Folders};
 pub use isolation::{Enforcement, Isolation, Level, Requirement};
 pub use language::{
-    AddressSpace, DetectError, Detected, Language, NODE_PACKAGES, Naming, PYTHON_PACKAGES, Package, PackageUse, Preset,
-    ProgramNames, Sample, Toolchain, detect, strip_fence,
+    AddressSpace, DetectError, Detected, Hook, Language, NODE_PACKAGES, Naming, PYTHON_PACKAGES, Package, PackageUse,
+    Preset, ProgramNames, Sample, Toolchain, detect, strip_fence,
 };
 pub use limits::{LimitKind, Limits, LimitsRequest};
 pub use nearest::nearest;

@@ -67,7 +67,7 @@ impl NetworkPolicy {
     }
 
     /// Everything that a run can have.
-    pub fn all(&self) -> impl Iterator<Item = &HostPattern> + Clone {
+    pub fn all(&self) -> impl Iterator<Item = &HostPattern> {
         self.always.iter().chain(self.allowed.iter().filter(|pattern| !self.always.contains(pattern)))
     }
 }
@@ -81,10 +81,11 @@ impl HostPattern {
     }
 
     /// Whether these, together, have everything that this one has.
-    pub fn is_within<'a>(&self, allowed: impl Iterator<Item = &'a Self> + Clone) -> bool {
-        self.ports().iter().all(|port| {
-            allowed.clone().any(|pattern| pattern.ports().contains(port) && pattern.name.covers(&self.name))
-        })
+    pub fn is_within<'a>(&self, allowed: impl IntoIterator<Item = &'a Self>) -> bool {
+        let allowed: Vec<&Self> = allowed.into_iter().collect();
+        let has =
+            |port: &u16| allowed.iter().any(|other| other.ports().contains(port) && other.name.covers(&self.name));
+        self.ports().iter().all(has)
     }
 }
 

@@ -42,6 +42,13 @@ pub struct Request {
     pub collect: Collect,
 }
 
+impl Request {
+    /// A program in a language, by its id or alias, and nothing else.
+    pub fn new(language: impl Into<String>, code: impl Into<Vec<u8>>) -> Self {
+        Self { language: Some(language.into()), code: code.into(), ..Self::default() }
+    }
+}
+
 /// A file for the workspace.
 #[derive(Debug, Clone)]
 pub struct InputFile {

@@ -18,7 +18,7 @@ use std::path::Path;
 
 use crate::arena::Setup;
 use crate::run::Program;
-use crate::stage::Stage;
+use crate::stage::{Stage, Starts};
 use probes::Probe;
 
 /// One attack.
@@ -99,10 +99,19 @@ pub enum Verify {
 
 /// Tries every attack of a group in one set-up; all of them, also when one fails.
 pub fn attempt(group: Group, setup: Setup, belljar: &Path) {
+    attempt_with(Starts::Cold, group, setup, belljar);
+}
+
+/// The same against interpreters that have waited for their program.
+pub fn attempt_parked(group: Group, setup: Setup, belljar: &Path) {
+    attempt_with(Starts::Parked, group, setup, belljar);
+}
+
+fn attempt_with(starts: Starts, group: Group, setup: Setup, belljar: &Path) {
     let mut failed = Vec::new();
     for attack in ATTACKS.iter().filter(|attack| attack.group == group) {
         let stage = match Stage::open(setup, belljar) {
-            Ok(stage) => stage,
+            Ok(stage) => stage.starting(starts),
             Err(unavailable) => return unavailable.skip(setup),
         };
         let result = catch_unwind(AssertUnwindSafe(|| {

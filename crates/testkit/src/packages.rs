@@ -10,6 +10,9 @@ use crate::{arena, runtimes};
 /// Many systems have an older one than the packages ask for.
 const NODE: &str = "24.21.0";
 
+/// Says what is installed beside it.
+const STAMP: &str = "installed";
+
 /// Packages of npm, with a Node.js of their own.
 #[derive(Debug)]
 pub struct Npm {
@@ -24,6 +27,22 @@ impl Npm {
         let mut npm = arena::host_command("npm");
         npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]).arg(folder).args(&packages);
         install(folder, &packages, [npm])?;
+        Some(Self { modules: folder.join("node_modules") })
+    }
+
+    /// Those of a project's lock file, in a copy of the project without what was made there.
+    ///
+    /// `None` after saying that the test is skipped.
+    pub fn install_project(folder: &Path, project: &Path) -> Option<Self> {
+        copy_project(folder, project);
+        let lock = fs::read_to_string(project.join("package-lock.json")).expect("the project's lock file");
+        let node = format!("{}@{NODE}", node_package());
+        let mut locked = arena::host_command("npm");
+        locked.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]).arg(folder);
+        let mut runner = arena::host_command("npm");
+        runner.args(["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
+        runner.arg(folder).arg(&node);
+        install(folder, &[&node, &lock], [locked, runner])?;
         Some(Self { modules: folder.join("node_modules") })
     }
 
@@ -58,9 +77,31 @@ impl Pypi {
         Some(pypi)
     }
 
+    /// The same for a package that may have changed since it was last installed there.
+    pub fn install_anew(folder: &Path, package: &str) -> Option<Self> {
+        // Not there the first time.
+        drop(fs::remove_dir_all(folder));
+        Self::install(folder, &[package])
+    }
+
     /// The program `python` that has the packages.
     pub fn python(&self) -> PathBuf {
         self.folder.join("bin/python")
+    }
+}
+
+/// Copies what npm and builds did not make, in place of an older copy. Packages that are there stay.
+fn copy_project(folder: &Path, project: &Path) {
+    let entries = |folder: &Path| fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
+    fs::create_dir_all(folder).expect("the target directory is ours");
+    let kept = |path: &PathBuf| ["node_modules", STAMP].iter().any(|name| path.ends_with(name));
+    let own = |path: &PathBuf| !["node_modules", "dist", "build"].iter().any(|name| path.ends_with(name));
+    let mut remove = arena::host_command("rm");
+    remove.arg("-rf").args(entries(folder).filter(|path| !kept(path)));
+    let mut copy = arena::host_command("cp");
+    copy.arg("-r").args(entries(project).filter(own)).arg(folder);
+    for mut command in [remove, copy] {
+        assert!(command.status().is_ok_and(|status| status.success()), "{command:?}");
     }
 }
 
@@ -69,7 +110,7 @@ fn install(folder: &Path, packages: &[&str], commands: impl IntoIterator<Item = 
     static INSTALLING: Mutex<()> = Mutex::new(());
     let _only_once = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     // Written last, so what is there is whole.
-    let stamp = folder.join("installed");
+    let stamp = folder.join(STAMP);
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == packages.join("\n")) {
         return Some(());
     }
@@ -80,7 +121,7 @@ fn install(folder: &Path, packages: &[&str], commands: impl IntoIterator<Item = 
             Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
             Err(error) => error.to_string(),
         };
-        runtimes::skip(&format!("`{}` cannot be had: {reason}", packages.join("`, `")));
+        runtimes::skip(&format!("{command:?}: {reason}"));
         return None;
     }
     fs::write(stamp, packages.join("\n")).expect("the target directory is ours");

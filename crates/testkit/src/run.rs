@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::arena::{Level, Setup};
 use crate::processes;
 use crate::runtimes::CACHE;
-use crate::stage::Stage;
+use crate::stage::{Stage, Starts};
 
 /// No run of the corpus takes longer. One that does hangs, and is a failure.
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -44,10 +44,19 @@ impl<'stage> Run<'stage> {
         let options = ["run", "--json", "-l", program.language, "-c", program.code].map(OsString::from).to_vec();
         let level = stage.setup().level();
         let run = Self { stage, options, arguments: Vec::new(), level: level.name(), cache: None };
-        match level {
+        let run = match level {
             Level::Full | Level::FullNoProc => run,
             Level::Landlock => run.option("--require", "landlock"),
+        };
+        match stage.starts() {
+            Starts::Cold => run,
+            Starts::Parked => run.flag("--parked"),
         }
+    }
+
+    fn flag(mut self, name: &str) -> Self {
+        self.options.push(name.into());
+        self
     }
 
     /// An option of `belljar run` with its value.

@@ -26,10 +26,20 @@ pub const SECRET: &str = "SUPERSECRET-8b1f0c7a";
 /// Content of the files that may not be reached.
 const SECRET_FILE: &str = "HOSTSECRET-4d52e9\n";
 
+/// What a run's interpreter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Starts {
+    /// Started for the program.
+    Cold,
+    /// One that has waited for it, where belljar has interpreters wait.
+    Parked,
+}
+
 /// A set-up, its victims, and room for one attack.
 #[derive(Debug)]
 pub struct Stage {
     arena: Arena,
+    starts: Starts,
     belljar: &'static Path,
     directory: PathBuf,
     marker: String,
@@ -56,6 +66,7 @@ impl Stage {
         let host = HostState::now(&victims.directory);
         Ok(Self {
             arena,
+            starts: Starts::Cold,
             belljar: arena::installed(belljar),
             directory,
             marker,
@@ -63,6 +74,18 @@ impl Stage {
             host,
             old_cgroups: orphaned_cgroups(),
         })
+    }
+
+    /// The same, with interpreters that start so.
+    #[must_use]
+    pub fn starting(mut self, starts: Starts) -> Self {
+        self.starts = starts;
+        self
+    }
+
+    /// What runs' interpreters are.
+    pub fn starts(&self) -> Starts {
+        self.starts
     }
 
     /// Which set-up this is.

@@ -157,7 +157,7 @@ fn as_text(native: &NativeEngine, settings: &Settings, worker: &Worker) -> Strin
         report::table(&rows),
         format!("\nmemory limit held by: {}; process limit held by: {}\n", isolation.memory, isolation.processes),
         attempts.collect(),
-        granted(settings).iter().map(|grant| format!("runs are granted: {grant}\n")).collect(),
+        granted(settings).iter().flat_map(|grant| ["runs are granted: ", grant, "\n"]).collect(),
         format!("\nlanguages found:     {}\nlanguages not found: {}\n", ids(&found), ids(&missing)),
         runtime_lines(settings),
         format!("  isolation level {}; memory is reset {}\n", worker.level, worker.describe_reset()),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use belljar::{Settings, engine};
+use engine_native::Ahead;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use sandbox::{
     Collect, EngineChoice, EngineId, InputFile, LimitsRequest, LiveOutput, Outcome, OutputFile, Principal, Refusal,
@@ -23,13 +24,14 @@ use crate::{exit, report};
 
 pub(crate) async fn run(mut arguments: RunArguments, settings: &Settings) -> anyhow::Result<ExitCode> {
     let without = std::mem::take(&mut arguments.without);
-    let json = arguments.json;
+    let (json, parked) = (arguments.json, arguments.parked);
     let out = arguments.out.take();
     let collect = if out.is_some() { Collect::Contents } else { Collect::Names };
     let request = request(arguments, collect)?;
     // Told before anything is started; the runtime checks again.
     settings.policy.admit(request.clone())?;
-    let runtime = engine::runtime(settings, without).await?;
+    let ahead = if parked { Ahead::Always } else { settings.ahead };
+    let runtime = engine::runtime(&Settings { ahead, ..settings.clone() }, without).await?;
 
     let reader_gone = Arc::new(Notify::new());
     let mut live = Live { json, reader_gone: Arc::clone(&reader_gone) };

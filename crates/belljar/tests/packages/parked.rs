@@ -1,4 +1,4 @@
-//! Pythons that wait for their program: but for the time that it takes, a program cannot tell.
+//! Interpreters that wait for their program: but for the time that it takes, a program cannot tell.
 
 use serde_json::{Value, json};
 
@@ -20,10 +20,11 @@ fn told(result: &Value) -> Value {
 
 /// A program that has an environment of its own is started for that. The others are, from the second on, given to one that waits.
 #[track_caller]
-fn assert_the_same(client: &mut Client, arguments: &Value) {
-    let mut arguments = arguments.clone();
-    arguments["language"] = "python".into();
-    arguments["engine"] = "native".into();
+fn assert_the_same(client: &mut Client, given: &Value) {
+    let mut arguments = json!({"language": "python", "engine": "native"});
+    for (name, value) in given.as_object().expect("arguments") {
+        arguments[name] = value.clone();
+    }
     let mut cold = arguments.clone();
     cold["env"] = json!({"ONLY_HERE": "1"});
     let expected = told(&client.run(&cold));
@@ -72,6 +73,44 @@ fn it_ends_as_it_always_ends() {
         assert_the_same(&mut client, &json!({ "code": code }));
     }
     assert_the_same(&mut client, &json!({"code": "print('so far', flush=True)\nwhile True: pass", "timeout_ms": 500}));
+}
+
+#[test]
+fn other_languages_wait_too() {
+    let mut client = Client::initialized();
+    for arguments in [
+        json!({"language": "javascript", "code": "console.log(process.argv.slice(2), module.children.length, Object.keys(require.cache))", "args": ["a"]}),
+        json!({"language": "javascript", "code": "console.log(require('fs').readFileSync(0, 'utf8'), process.env.NODE_OPTIONS)", "stdin": "hé\nllo"}),
+        json!({"language": "javascript", "code": "process.on('exit', code => console.log('end', code))\nprocess.exitCode = 3"}),
+        json!({"language": "javascript", "code": "setTimeout(() => { throw new Error('late') }, 20)"}),
+        json!({"language": "javascript", "code": "new (require('worker_threads').Worker)('console.log(1)', {eval: true})"}),
+        json!({"language": "typescript", "code": "const x: number = 1\nconsole.log(x, Deno.args, import.meta.main, [...Deno.readDirSync('.')].map(e => e.name))"}),
+        json!({"language": "typescript", "code": "console.log(Deno.args)", "args": ["a"]}),
+        json!({"language": "typescript", "code": "console.log(await new Response(Deno.stdin.readable).text())", "stdin": "hé\nllo"}),
+        json!({"language": "typescript", "code": "import { y } from './lib/y.ts'\nconsole.log(y)", "files": [{"path": "lib/y.ts", "text": "export const y: string = 'y'"}]}),
+        json!({"language": "typescript", "code": "globalThis.addEventListener('unload', () => console.log('end'))\nDeno.exit(3)"}),
+        json!({"language": "typescript", "code": "setTimeout(() => { throw new Error('late') }, 20)"}),
+        json!({"language": "typescript", "code": "const w = new Worker('data:text/javascript,postMessage(1)', {type: 'module'})\nw.onmessage = e => { console.log(e.data); w.terminate() }"}),
+    ] {
+        assert_the_same(&mut client, &arguments);
+    }
+}
+
+/// Signals and stops are those of the program, though its supervisor sees them first.
+#[test]
+fn signals_are_the_programs() {
+    let mut client = Client::initialized();
+    for code in [
+        "import os, signal\nsignal.signal(signal.SIGUSR1, lambda *_: print('heard'))\nfor _ in range(100): os.kill(os.getpid(), signal.SIGUSR1)",
+        "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)",
+        "import os, signal\nif os.fork() == 0:\n    import time\n    time.sleep(0.2)\n    os.kill(os.getppid(), signal.SIGCONT)\n    os._exit(0)\nos.kill(os.getpid(), signal.SIGSTOP)\nos.wait()\nprint('on')",
+        "import signal, time\nsignal.signal(signal.SIGALRM, lambda *_: None)\nsignal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)\nend = time.monotonic() + 0.2\nwhile time.monotonic() < end: pass\nprint('done')",
+        "import threading, os, time\nthreading.Thread(target=lambda: (time.sleep(0.1), os._exit(5))).start()\ntime.sleep(5)",
+        "import ctypes, threading, time\nthreading.Thread(target=lambda: (time.sleep(0.2), print('after', flush=True))).start()\nctypes.CDLL(None).pthread_exit(None)",
+        "import os\nif os.fork() == 0:\n    os.setsid()\n    while True: pass",
+    ] {
+        assert_the_same(&mut client, &json!({ "code": code, "timeout_ms": 3000 }));
+    }
 }
 
 /// Everything that programs count on when they end: handlers, threads, files that were left open, what `__del__` finds, exit codes.

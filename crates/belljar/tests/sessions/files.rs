@@ -73,6 +73,28 @@ fn pictures_are_pictures() {
     assert_eq!(structured(&fake)["text"], "<script>", "it is no picture");
 }
 
+/// Clients drop the connection over a message of more than 10 MiB, and a control character takes six bytes of one.
+#[test]
+fn no_file_is_too_much_for_a_client() {
+    let mut client = Client::initialized();
+    let code = "open('controls.txt', 'wb').write(b'\\x01' * 3_000_000)\n\
+        open('large.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + bytes(5_000_000)); None";
+    python(&mut client, "f", code);
+    for (path, size) in [("controls.txt", 3_000_000), ("large.png", 5_000_008)] {
+        let (mut offset, mut read) = (Some(0), 0);
+        while let Some(from) = offset {
+            let answer = call(&mut client, "read_file", &json!({"session": "f", "path": path, "offset": from}));
+            assert!(answer.to_string().len() < 9_000_000, "{path} at {from}: {}", answer.to_string().len());
+            let part = structured(&answer);
+            let text = part["text"].as_str().map(str::len);
+            let bytes = || BASE64_STANDARD.decode(part["base64"].as_str().expect("one of them")).expect("base64").len();
+            read += text.unwrap_or_else(bytes);
+            offset = part["next_offset"].as_u64();
+        }
+        assert_eq!(read, size, "{path}");
+    }
+}
+
 /// What a guest makes of its workspace: links out of it, things that are no files, names that are no names.
 #[test]
 fn nothing_beyond_the_workspace() {

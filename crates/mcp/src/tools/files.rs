@@ -196,9 +196,12 @@ impl Call<'_> {
             result.content.push(ContentBlock::image(BASE64_STANDARD.encode(&read.bytes), mime));
             return Ok(result);
         }
-        let (text, base64, taken) = match text_of(&read.bytes) {
-            Some(text) => (Some(text.to_owned()), None, text.len()),
-            None => (None, Some(BASE64_STANDARD.encode(&read.bytes)), read.bytes.len()),
+        let (text, base64, taken) = if let Some(text) = text_of(&read.bytes) {
+            let text = room::beginning(text, self.room.answer / 5 * 2);
+            (Some(text.to_owned()), None, text.len())
+        } else {
+            let bytes = read.bytes.get(..self.room.answer / 5).unwrap_or(&read.bytes);
+            (None, Some(BASE64_STANDARD.encode(bytes)), bytes.len())
         };
         let end = given.offset.saturating_add(taken as u64);
         let next_offset = (taken > 0 && end < read.size).then_some(end);

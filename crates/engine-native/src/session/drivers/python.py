@@ -218,7 +218,11 @@ def prepare(cell, file):
 def keep_source(code, file):
     """For tracebacks and `inspect`."""
     # Python's lines end where `StringIO`'s do; `splitlines` knows more ends.
-    entry = len(code), None, io.StringIO(code, newline=None).readlines(), file
+    lines = io.StringIO(code, newline=None).readlines()
+    # As `linecache` reads files. Where the last line has no end, 3.11 puts its carets a column too far.
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    entry = len(code), None, lines, file
     linecache = sys.modules.get("linecache")
     (sources if linecache is None else linecache.cache)[file] = entry
 

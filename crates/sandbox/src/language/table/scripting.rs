@@ -1,14 +1,16 @@
 //! Scripting languages: an interpreter reads the source.
 
-use super::super::{AddressSpace, Language, Naming, Package, PackageUse, Preset, Sample, Toolchain};
+use super::super::{AddressSpace, Hook, Language, Naming, Package, PackageUse, Preset, Sample, Toolchain};
 use super::INTERPRETER;
 
 /// Where Debian and npm put the modules of tools that are themselves written in JavaScript.
 const NODE_MODULES: (&str, &str) = ("NODE_PATH", "/usr/share/nodejs:/usr/lib/node_modules:/usr/local/lib/node_modules");
 
 /// Imported at every start, before the program's own module is filled.
-const SITE: Preset =
-    Preset { file: ("sitecustomize.py", include_str!("sitecustomize.py")), env: ("PYTHONPATH", "{build}") };
+const SITE: Preset = Preset {
+    file: ("sitecustomize.py", include_str!("sitecustomize.py")),
+    hook: Hook::Variable("PYTHONPATH", "{build}"),
+};
 
 const CPYTHON: Toolchain = Toolchain {
     program: "python3",
@@ -58,11 +60,11 @@ const NODE: Toolchain = Toolchain {
             "variables.cjs",
             "Object.assign(globalThis, JSON.parse(require('fs').readFileSync(__dirname + '/variables.json', 'utf8')));\n",
         ),
-        env: ("NODE_OPTIONS", "--require {build}/variables.cjs"),
+        hook: Hook::Variable("NODE_OPTIONS", "--require {build}/variables.cjs"),
     }),
     waiting: Some(Preset {
         file: ("waiting.cjs", include_str!("waiting.cjs")),
-        env: ("NODE_OPTIONS", "--require {build}/waiting.cjs"),
+        hook: Hook::Variable("NODE_OPTIONS", "--require {build}/waiting.cjs"),
     }),
     packages: PackageUse::NodeModules,
     address_space: AddressSpace::Reserved,
@@ -87,6 +89,10 @@ const DENO: Toolchain = Toolchain {
         "{source}",
     ],
     env: &[("DENO_DIR", "{build}/deno"), ("DENO_NO_UPDATE_CHECK", "1"), ("NO_COLOR", "1")],
+    waiting: Some(Preset {
+        file: ("waiting.mjs", include_str!("waiting.mjs")),
+        hook: Hook::Argument("--preload={build}/waiting.mjs"),
+    }),
     packages: PackageUse::NodeModules,
     address_space: AddressSpace::Reserved,
     ..INTERPRETER

@@ -1,0 +1,78 @@
+//! `bench parked`: what a native run costs a caller of the server when an interpreter has waited for it, and when none has.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::json;
+
+use crate::mcp::{Client, Report};
+use crate::statistics::Timings;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Timings of each kind
+    #[arg(long, default_value_t = 40)]
+    rounds: u32,
+    /// The time between two calls, in milliseconds: another interpreter is started in it
+    #[arg(long, default_value_t = 500)]
+    pause: u64,
+    /// The folder of provisioned runtimes
+    #[arg(long)]
+    cache: PathBuf,
+}
+
+/// What runs, and its budget in milliseconds.
+const PROGRAMS: &[(&str, &str, &str, Option<f64>)] = &[
+    ("Python", "python", "print(1+1)", Some(5.0)),
+    ("Python with NumPy", "python", "import numpy\nprint(1+1)", Some(10.0)),
+    ("Python with pandas", "python", "import pandas\nprint(1+1)", Some(10.0)),
+    ("Node.js", "javascript", "console.log(1+1)", Some(8.0)),
+    ("Deno", "typescript", "console.log(1+1)", None),
+    ("Bash", "bash", "echo $((1+1))", None),
+];
+
+/// Not timed: packages are installed in the first, and the first that waits comes after it.
+const UNTIMED: u32 = 5;
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    let mut report = Report::new();
+    let mut client = Client::start(&options.cache)?;
+    client.initialize()?;
+    for (name, language, code, budget) in PROGRAMS {
+        let arguments = json!({"language": language, "engine": "native", "code": code});
+        let [spaced, at_once] = [Duration::from_millis(options.pause), Duration::ZERO]
+            .map(|pause| timings(&mut client, &arguments, options.rounds, pause));
+        let (spaced, at_once) = (spaced?, at_once?);
+        let [low, high] = [0.0, 0.95].map(|share| spaced.percentile(share));
+        let title = format!("{name}, calls {} ms apart, ms (min {low:.2}, p95 {high:.2}), p50", options.pause);
+        match budget {
+            Some(budget) => report.line(&title, spaced.median(), *budget)?,
+            None => report.note(&title, spaced.median())?,
+        }
+        report.note(&format!("{name}, one call after the other, ms, p50"), at_once.median())?;
+    }
+    client.end()?;
+    Ok(report.verdict())
+}
+
+fn timings(
+    client: &mut Client,
+    arguments: &serde_json::Value,
+    rounds: u32,
+    pause: Duration,
+) -> anyhow::Result<Timings> {
+    let mut timings = Timings::default();
+    for round in 0..rounds + UNTIMED {
+        std::thread::sleep(pause);
+        let started = Instant::now();
+        let answer = client.tool("run_code", arguments)?;
+        let took = started.elapsed();
+        anyhow::ensure!(answer.pointer("/structuredContent/stdout") == Some(&json!("2\n")), "{answer}");
+        if round >= UNTIMED {
+            timings.push(took);
+        }
+    }
+    Ok(timings)
+}
