@@ -39,20 +39,15 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     jail::give_large_blocks_back();
     let Arguments { global, command } = arguments;
     let environment = Environment::read();
-    let (transport, mut chosen) = match &command {
-        Command::Serve(arguments) => match profile::choose(arguments, &environment) {
-            Ok(chosen) => {
-                let is_shared = arguments.http.or(chosen.as_ref().and_then(|chosen| chosen.http)).is_some();
-                (if is_shared { Transport::Shared } else { Transport::Own }, chosen)
-            }
+    let (transport, mut chosen) = if let Command::Serve(arguments) = &command {
+        let chosen = match profile::choose(arguments, &environment) {
+            Ok(chosen) => chosen,
             Err(ended) => return Ok(ended.exit()),
-        },
-        Command::Run(_)
-        | Command::Connect(_)
-        | Command::Example(_)
-        | Command::Setup(_)
-        | Command::Audit(_)
-        | Command::Doctor(_) => (Transport::None, None),
+        };
+        let is_shared = arguments.http.or(chosen.as_ref().and_then(|chosen| chosen.http)).is_some();
+        (if is_shared { Transport::Shared } else { Transport::Own }, chosen)
+    } else {
+        (Transport::None, None)
     };
     let mut settings = settings::resolve((&global, command.grants()), &environment, transport)?;
     if let Some(chosen) = &mut chosen {

@@ -135,13 +135,21 @@ fn router(
         }
     }
     let count = middleware::from_fn_with_state(Arc::clone(server), count);
-    open.merge(guarded).layer(count).with_state(Arc::clone(server))
+    let in_its_manner = middleware::from_fn_with_state(Arc::clone(server), in_its_manner);
+    open.merge(guarded).layer(in_its_manner).layer(count).with_state(Arc::clone(server))
 }
 
 /// A refusal that clients of the protocol show.
-fn refuse(status: StatusCode, message: &str) -> Response {
+pub(crate) fn refuse(status: StatusCode, message: &str) -> Response {
     let body = json!({"jsonrpc": "2.0", "id": null, "error": {"code": REFUSED, "message": message}});
     (status, Json(body)).into_response()
+}
+
+/// A server that passes for another refuses in that one's words.
+async fn in_its_manner(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let response = next.run(request).await;
+    server.refusal(&method, &path, response.status()).unwrap_or(response)
 }
 
 async fn metrics(State(server): State<Arc<Server>>) -> Response {

@@ -17,6 +17,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::response::Response;
+use http::{Method, StatusCode};
 use rmcp::model::{CallToolResult, ContentBlock, Implementation, ServerCapabilities, ServerConfig, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -74,8 +76,19 @@ trait Contract: Send + Sync + fmt::Debug {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallToolResult, ErrorData>>;
 
+    /// What it says over HTTP where it refuses a request, if that is exact.
+    fn refusal(&self, _: &Method, _: &str, _: StatusCode) -> Option<Response> {
+        None
+    }
+
     /// Puts in what the types of today's protocol have no place for.
     fn retouch(&self, _reply: &mut Value) {}
+}
+
+impl Profile {
+    pub(crate) fn refusal(&self, method: &Method, path: &str, status: StatusCode) -> Option<Response> {
+        self.0.refusal(method, path, status)
+    }
 }
 
 /// A call of a tool, with what it takes to answer it.

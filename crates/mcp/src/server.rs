@@ -133,6 +133,16 @@ impl Server {
         Some(Mask::new(self, self.profile.as_ref()?))
     }
 
+    /// What whom it passes for says to a request over HTTP that is refused.
+    pub(crate) fn refusal(
+        &self,
+        method: &http::Method,
+        path: &str,
+        status: http::StatusCode,
+    ) -> Option<http::Response<axum::body::Body>> {
+        self.profile.as_ref()?.refusal(method, path, status)
+    }
+
     /// A request, checked.
     pub(crate) fn admit(&self, request: Request, witness: &mut Witness) -> Result<Plan, Refusal> {
         witness.reads(&request)?;

@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{LogFormat, LogLevel, ServeArguments};
 use crate::profile::{Chosen, Kind};
-use crate::report;
 use crate::telemetry::{self, Traces};
+use crate::{exit, report};
 
 pub(crate) async fn run(
     arguments: ServeArguments,
@@ -61,7 +61,10 @@ pub(crate) async fn run(
     });
     let runtime = Arc::new(runtime);
     warm_up(&runtime);
-    install(chosen.as_ref(), &runtime).await?;
+    if let Err(error) = install(chosen.as_ref(), &runtime).await {
+        exit::failure(&error);
+        return Ok(ExitCode::FAILURE);
+    }
     let watch = Watch { audit, traces: traces.is_some(), saved: Some(saved) };
     let server = match chosen.and_then(Chosen::into_profile) {
         Some(profile) => mcp::Server::passing_for(profile, runtime, watch),

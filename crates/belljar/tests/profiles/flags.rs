@@ -29,6 +29,8 @@ fn command_lines() {
     assert_eq!((code, said.as_str()), (1, "error: unknown option '--bogus'\n"));
     assert_eq!(ended(&["mcp-server-code-runner", "-t", "pigeon"], &[]).0, 1);
     assert_eq!(ended(&["mcp-run-python", "stdio", "--port", "1"], &[]).0, 1);
+    let (code, _, said) = ended(&["mcp-run-python", "stdio", "--deps", "six @ http://127.0.0.1/six.whl"], &[]);
+    assert!(code == 1 && said.contains("packages"), "{said}");
     for (variables, expected) in [
         (&[("CODE_STORAGE_DIR", "")][..], "Missing required environment variable: CODE_STORAGE_DIR\n"),
         (&[("VENV_PATH", "")], "Missing required environment variable: VENV_PATH (required for virtualenv)\n"),
@@ -126,6 +128,18 @@ fn over_http() {
         assert_eq!(first["result"]["content"], second["result"]["content"], "{flags:?}");
         first["result"]["content"][0]["text"].as_str().map(str::to_owned)
     };
+    let flags = ["--profile", "mcp-server-code-runner", "-t", "http", "-p", &port()];
+    let served = Served::start(world.command(&flags)).expect("it serves");
+    let (status, said) = Endpoint::new(served.address()).get("/mcp").expect("an answer");
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    let expected = json!({"code": -32000, "message": "Method not allowed."});
+    assert_eq!((status, &said["error"], &said["id"]), (405, &expected, &Value::Null));
+    let flags = ["--profile", "mcp-run-python", "streamable-http", "--port", &port()];
+    let served = Served::start(world.command(&flags)).expect("it serves");
+    let endpoint = Endpoint::new(served.address()).with_header("Accept", "text/event-stream");
+    let get = |path: &str| endpoint.get(path).expect("an answer");
+    assert_eq!(get("/mcp"), (400, "Invalid or missing session ID".to_owned()));
+    assert_eq!(get("/other"), (404, "Page not found".to_owned()));
     let code = json!({"name": "run-code", "arguments": {"languageId": "python", "code": "print(2)"}});
     assert_eq!(run(code, &["mcp-server-code-runner", "-t", "http", "-p", &port()]).as_deref(), Some("2\n"));
     let code = json!({"name": "run_python_code", "arguments": {"python_code": "print(1)\n2"}});

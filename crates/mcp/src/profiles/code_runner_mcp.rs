@@ -146,7 +146,7 @@ impl CodeRunner {
         }
         match ended {
             Ok(outcome) => {
-                remarks.extend(missing(&outcome));
+                remarks.extend(missing(&outcome, call.text("code")));
                 if tongue == Tongue::JavaScript {
                     call.connection.kept.keep(&outcome);
                 }
@@ -265,10 +265,14 @@ fn packages(call: &Call<'_>) -> Vec<String> {
     named.into_iter().flat_map(|named| named.values()).filter_map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
-/// Packages that could not be installed.
-fn missing(outcome: &Outcome) -> Vec<String> {
+/// Packages of a program that could not be installed. A session's are those of earlier programs, too.
+fn missing(outcome: &Outcome, code: &str) -> Vec<String> {
     let Some(provided) = &outcome.packages else { return Vec::new() };
-    let unknown = provided.unknown.iter().map(|module| format!("there is no package for `{module}`"));
+    let unknown = provided
+        .unknown
+        .iter()
+        .filter(|module| code.contains(module.as_str()))
+        .map(|module| format!("there is no package for `{module}`"));
     unknown.chain(provided.problem.clone()).collect()
 }
 

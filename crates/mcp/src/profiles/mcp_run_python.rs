@@ -1,5 +1,7 @@
 //! `mcp-run-python` 0.0.22: Python, and the value of its last line.
 
+use axum::response::{IntoResponse as _, Response};
+use http::{Method, StatusCode};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ServerCapabilities, ServerConfig, Tool};
 use runtime::RunError;
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 use super::transcript::{Line, Transcript};
 use super::zod::{self, Field, Kind, Need, Zod};
 use super::{Call, Contract, Verdict, identity, said, tool, why};
+use crate::http::refuse;
 use crate::teller::{INFO, WARNING};
 
 const RUN_PYTHON_CODE: &str = "run_python_code";
@@ -132,6 +135,10 @@ impl Contract for RunPython {
         vec![tool(RUN_PYTHON_CODE, text.to_owned(), &schema).with_title("Run Python code")]
     }
 
+    fn refusal(&self, method: &Method, path: &str, status: StatusCode) -> Option<Response> {
+        refused(method, path, status)
+    }
+
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallToolResult, ErrorData>> {
         Box::pin(async move {
             if call.tool != RUN_PYTHON_CODE {
@@ -144,6 +151,22 @@ impl Contract for RunPython {
             Ok(self.run(&call).await)
         })
     }
+}
+
+/// As the original refuses requests.
+fn refused(method: &Method, path: &str, status: StatusCode) -> Option<Response> {
+    let is_session = matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND) && path == "/mcp";
+    let no_session = StatusCode::BAD_REQUEST;
+    if is_session && method == Method::POST {
+        return Some(refuse(no_session, "Bad Request: No valid session ID provided"));
+    }
+    let text = match status {
+        _ if is_session => return Some((no_session, "Invalid or missing session ID").into_response()),
+        StatusCode::METHOD_NOT_ALLOWED => "Method not allowed",
+        StatusCode::NOT_FOUND => "Page not found",
+        _ => return None,
+    };
+    Some((status, text).into_response())
 }
 
 impl Call<'_> {

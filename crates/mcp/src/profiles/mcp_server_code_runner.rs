@@ -1,5 +1,7 @@
 //! `mcp-server-code-runner` 0.1.8: one tool, 37 languages.
 
+use axum::response::Response;
+use http::{Method, StatusCode};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ServerCapabilities, ServerConfig, Tool};
 use runtime::RunError;
@@ -9,6 +11,7 @@ use serde_json::{Value, json};
 use super::transcript::Transcript;
 use super::zod::{self, Field, Kind, Need, Zod};
 use super::{Call, Contract, Verdict, WORKSPACE, forbid_tasks, identity, said, tool, why};
+use crate::http::refuse;
 
 const RUN_CODE: &str = "run-code";
 
@@ -84,6 +87,10 @@ impl Contract for CodeRunner {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallToolResult, ErrorData>> {
         Box::pin(async move { Ok(run_code(&call).await) })
+    }
+
+    fn refusal(&self, _: &Method, _: &str, status: StatusCode) -> Option<Response> {
+        (status == StatusCode::METHOD_NOT_ALLOWED).then(|| refuse(status, "Method not allowed."))
     }
 
     fn retouch(&self, reply: &mut Value) {

@@ -68,7 +68,7 @@ def plain(value):
     if module == "numpy" and hasattr(value, "tolist"):
         return plain(value.tolist())
     if isinstance(value, (bytes, bytearray)):
-        return bytes(value).decode()
+        return text_of(bytes(value))
     if kind.__name__ == "timedelta":
         return duration(value)
     if module == "datetime":
@@ -84,6 +84,13 @@ def plain(value):
     if hasattr(kind, "__pydantic_fields__"):
         return plain(value.model_dump())
     return repr(value)
+
+
+def text_of(value):
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return repr(value)
 
 
 def key(name):
