@@ -71,7 +71,8 @@ impl ServerHandler for Mask {
             server: &self.server,
             context: &context,
             connection: &self.connection,
-            log_level: self.log_level.load(Ordering::Relaxed),
+            // Clients of the newer era say it with each request.
+            log_level: context.meta.log_level().map_or(self.log_level.load(Ordering::Relaxed), level_number),
             tool: &request.name,
             arguments: request.arguments.unwrap_or_default(),
         };

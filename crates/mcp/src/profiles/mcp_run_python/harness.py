@@ -42,17 +42,24 @@ async def wait_for(value):
     return await value
 
 
-def as_text(value):
+def as_text(value, written):
     if value is None or isinstance(value, str):
         return value or None
-    return dump(value, indent=2)
+    return dump(written, indent=2)
+
+
+def writable(value):
+    """What stands for it. Made once: a generator is over after that."""
+    try:
+        written = plain(value)
+        dump(written)
+        return written
+    except Exception:
+        return repr(value)
 
 
 def dump(value, **style):
-    try:
-        return json.dumps(plain(value), ensure_ascii=False, **style)
-    except Exception:
-        return json.dumps(repr(value), ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, **style)
 
 
 def plain(value):
@@ -138,7 +145,8 @@ sys.modules["micropip"] = micropip()
 failure = None
 try:
     value = run(python_code, global_variables)
-    result = {"text": as_text(value), "json": dump(value, separators=(",", ":"))}
+    written = writable(value)
+    result = {"text": as_text(value, written), "json": dump(written, separators=(",", ":"))}
 except BaseException as exception:
     failure = exception
     result = {"error": report(exception)}
