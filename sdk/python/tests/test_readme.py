@@ -19,7 +19,8 @@ def test_example(program: str, shown: str, tmp_path: Path) -> None:
     # It need not be installed.
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert (ran.returncode, ran.stderr) == (0, "")
+    # The server may have something to say on standard error.
+    assert ran.returncode == 0, ran.stderr
     if shown:
         assert ran.stdout == shown
     else:

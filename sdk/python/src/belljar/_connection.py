@@ -11,7 +11,15 @@ from typing import Any, TypeVar
 
 import mcp
 from mcp.client.stdio import stdio_client
-from mcp.types import BlobResourceContents, CallToolResult, ImageContent, ResourceLink, TextContent
+from mcp.types import (
+    BlobResourceContents,
+    CallToolResult,
+    ImageContent,
+    LoggingLevel,
+    LoggingMessageNotificationParams,
+    ResourceLink,
+    TextContent,
+)
 from pydantic import TypeAdapter
 
 from ._binary import find_binary
@@ -40,6 +48,7 @@ class Connection:
         args: Sequence[str],
         env: Mapping[str, str] | None,
         cwd: str | os.PathLike[str] | None,
+        on_log: Callable[[LoggingLevel, str], None] | None = None,
     ) -> None:
         self._server = mcp.StdioServerParameters(
             command=str(find_binary(binary)),
@@ -48,12 +57,17 @@ class Connection:
             env={**os.environ, **(env or {})},
             cwd=None if cwd is None else os.fspath(cwd),
         )
+        self._on_log = on_log
         self._client: mcp.Client | None = None
 
     async def open(self) -> None:
         """Starts the server."""
-        # `sys.stderr` may be no file, in notebooks and in tests.
-        client = mcp.Client(stdio_client(self._server, errlog=sys.__stderr__ or sys.stderr))
+        client = mcp.Client(
+            # `sys.stderr` may be no file, in notebooks and in tests.
+            stdio_client(self._server, errlog=sys.__stderr__ or sys.stderr),
+            logging_callback=self._log,
+            log_level=None if self._on_log is None else "debug",
+        )
         try:
             self._client = await client.__aenter__()
         except Exception as error:
@@ -70,6 +84,10 @@ class Connection:
     async def call(self, kind: type[T], tool: str, arguments: Mapping[str, object]) -> T:
         """A tool's structured result."""
         return read_as(kind, _structured(await self._call(tool, arguments)))
+
+    async def call_for_text(self, tool: str, arguments: Mapping[str, object]) -> str:
+        """A tool's result in words."""
+        return _text(await self._call(tool, arguments))
 
     async def run(self, arguments: Mapping[str, object], on_output: Callable[[str], object] | None) -> RunResult:
         """The result of `run_code`, with the contents of what was displayed."""
@@ -129,6 +147,10 @@ class Connection:
         except mcp.MCPError as error:
             raise BelljarError(error.message) from error
 
+    async def _log(self, params: LoggingMessageNotificationParams) -> None:
+        if self._on_log is not None:
+            self._on_log(params.level, params.data)
+
     def _connected(self) -> mcp.Client:
         if self._client is None:
             raise BelljarError("there is no server: use `async with Belljar() as sandbox`")
@@ -165,10 +187,14 @@ def _structured(result: CallToolResult) -> dict[str, Any]:
     """What has no structure is a refusal, or the server's failure, in words."""
     if result.structured_content is not None:
         return dict(result.structured_content)
-    text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+    text = _text(result)
     if text.startswith(_REFUSAL):
         raise Refused(text.removeprefix(_REFUSAL))
     raise BelljarError(text)
+
+
+def _text(result: CallToolResult) -> str:
+    return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
 
 
 def _unwrapped(error: BaseException) -> BaseException:
