@@ -163,6 +163,12 @@ impl Chosen {
 pub(crate) fn choose(arguments: &ServeArguments, environment: &Environment) -> Result<Option<Chosen>, Ended> {
     let Some(name) = arguments.profile else { return Ok(None) };
     let flags = arguments.original.as_slice();
+    let is_for_http = matches!(name, ProfileName::McpServerCodeRunner | ProfileName::McpRunPython);
+    if arguments.http.is_some() && !is_for_http {
+        return Err(Ended::failed(
+            "error: the original is served over standard streams only, and keeps state for its one client",
+        ));
+    }
     let chosen = match name {
         ProfileName::McpServerCodeRunner => flags::mcp_server_code_runner(flags, environment)?,
         ProfileName::McpRunPython => flags::mcp_run_python(flags)?,

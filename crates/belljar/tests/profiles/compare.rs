@@ -53,6 +53,7 @@ pub(crate) fn compare(world: &World, profile: &str, differences: &[Difference]) 
             last = file;
         }
         let theirs = json!({"result": entry.reply["result"], "error": entry.reply["error"]});
+        assert_eq!(keys(&ours, &theirs), keys(&theirs, &ours), "{}: the order of keys", entry.name);
         let (ours, theirs) = (leaves(&without_paths(world, &ours)), leaves(&theirs));
         for field in ours.keys().chain(theirs.keys().filter(|field| !ours.contains_key(*field))) {
             if ours.get(field) == theirs.get(field) {
@@ -86,6 +87,15 @@ fn placed(world: &World, params: &Value, last: &str) -> Value {
 fn file_in(answer: &Value) -> Option<String> {
     let said: Value = serde_json::from_str(answer["result"]["content"][0]["text"].as_str()?).ok()?;
     Some(said["file_path"].as_str()?.to_owned())
+}
+
+/// The keys of an object that is a result's text, in their order, as far as the other one has them too.
+fn keys(answer: &Value, other: &Value) -> Vec<String> {
+    let object = |answer: &Value| -> Option<serde_json::Map<String, Value>> {
+        serde_json::from_str(answer["result"]["content"][0]["text"].as_str()?).ok()
+    };
+    let (of, other) = (object(answer).unwrap_or_default(), object(other).unwrap_or_default());
+    of.into_iter().map(|(key, _)| key).filter(|key| other.contains_key(key)).collect()
 }
 
 /// The same without what is this machine's, and this run's.

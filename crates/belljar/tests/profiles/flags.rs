@@ -51,6 +51,10 @@ fn command_lines() {
         let (code, _, said) = ended(&["code-runner-mcp"], &[("DENO_PERMISSION_ARGS", flag)]);
         assert!(code == 1 && said.contains(flag), "{said}");
     }
+    for profile in ["runno", "code-runner-mcp", "mcp-code-executor"] {
+        let command = world.command(&["--http", "127.0.0.1:0", "--profile", profile]);
+        assert_eq!(output(command).status.code(), Some(1), "{profile}");
+    }
     // Nobody is there: it says what it has to, and ends.
     for profile in ["mcp-server-code-runner", "mcp-run-python", "code-runner-mcp", "runno"] {
         let (code, stdout, said) = ended(&[profile], &[]);

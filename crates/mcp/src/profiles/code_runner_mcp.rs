@@ -1,14 +1,15 @@
 //! `@mcpc-tech/code-runner-mcp` 0.1.21: Python that remembers, and JavaScript.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ServerCapabilities, ServerConfig, Tool};
 use runtime::RunError;
-use sandbox::{BoxFuture, Collect, InputFile, Outcome, Request, SessionState, Status, Stream};
+use sandbox::{BoxFuture, Collect, InputFile, Outcome, OutputFile, Request, SessionState, Status, Stream};
 use serde_json::{Value, json};
 
 use super::transcript::{Line, Transcript};
@@ -245,13 +246,15 @@ impl Kept {
     fn keep(&self, outcome: &Outcome) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for file in &outcome.files {
-            if let Some(contents) = &file.contents {
+            // The next program is another.
+            let is_program = Path::new(file.path.as_str()).file_stem() == Some(OsStr::new("main"));
+            if let Some(contents) = file.contents.as_ref().filter(|_| !is_program) {
                 kept.insert(file.path.as_str().into(), contents.clone());
             }
         }
         // As much as a run can bring back, so that what is kept can be brought in.
         let mut size: u64 = kept.values().map(|contents| contents.len() as u64).sum();
-        while size > sandbox::OutputFile::MAX_CONTENTS
+        while (size > OutputFile::MAX_CONTENTS || kept.len() > OutputFile::MAX_COUNT)
             && let Some((_, contents)) = kept.pop_first()
         {
             size -= contents.len() as u64;

@@ -104,7 +104,7 @@ impl CodeExecutor {
 
     fn append_to_code_file(&self, call: &Call<'_>) -> Said {
         let path = required(call, "file_path", "File path is required")?;
-        let content = optional(call, "content").ok_or_else(|| wrong("Content is required".to_owned()))?;
+        let content = optional(call, "content").ok_or_else(|| wrong("Content is required"))?;
         self.store.append(path, content).map_err(|error| wrong_path(&error, path))?;
         Ok(fields(json!({"status": "success", "message": "Content appended successfully", "file_path": path})))
     }
@@ -252,8 +252,9 @@ fn fields(object: Value) -> Map<String, Value> {
     }
 }
 
-fn wrong(error: String) -> Map<String, Value> {
-    fields(json!({"status": "error", "error": error}))
+fn wrong(error: impl Into<String>) -> Map<String, Value> {
+    let error = Value::String(error.into());
+    [("status".to_owned(), json!("error")), ("error".to_owned(), error)].into_iter().collect()
 }
 
 fn wrong_path(error: &io::Error, path: &str) -> Map<String, Value> {
@@ -265,11 +266,11 @@ fn optional<'a>(call: &'a Call<'_>, argument: &str) -> Option<&'a str> {
 }
 
 fn required<'a>(call: &'a Call<'_>, argument: &str, complaint: &str) -> Result<&'a str, Map<String, Value>> {
-    optional(call, argument).filter(|text| !text.is_empty()).ok_or_else(|| wrong(complaint.to_owned()))
+    optional(call, argument).filter(|text| !text.is_empty()).ok_or_else(|| wrong(complaint))
 }
 
 fn packages(call: &Call<'_>) -> Result<Vec<String>, Map<String, Value>> {
     let listed = call.arguments.get("packages").and_then(Value::as_array);
     let names = listed.and_then(|listed| listed.iter().map(|name| name.as_str().map(str::to_owned)).collect());
-    names.ok_or_else(|| wrong("Valid packages array is required".to_owned()))
+    names.ok_or_else(|| wrong("Valid packages array is required"))
 }
