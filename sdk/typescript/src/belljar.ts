@@ -20,6 +20,8 @@ export interface Runtimes {
   /** The most that one can ask for. */
   ceilings: Limits;
   network: string;
+  /** Folders of the host that every run has. */
+  folders?: string[];
 }
 
 export interface Limits {

@@ -46,7 +46,8 @@ export interface RunResult {
   promoted?: { from: Engine; reason: string };
   /** Packages that were made ready for it. */
   packages?: { installed: Package[]; ms: number; cached: boolean; unknown?: string[]; problem?: string };
-  isolation: { level: string; missing: string[]; memory: string; processes: string };
+  /** Which walls stood around the run, and what it was granted outside of them. */
+  isolation: { level: string; missing: string[]; granted?: string[]; memory: string; processes: string };
   usage: {
     wallMs: number;
     cpuMs: number;

@@ -22,6 +22,8 @@ export interface RunOptions extends LiveOptions {
   variables?: Record<string, unknown>;
   /** Packages that it imports, such as `pandas>=2` or `zod@^3`. Most are found without this. */
   packages?: string[];
+  /** Hosts that it connects to over HTTP, among those that the server allows. */
+  network?: string[];
   /** Default: `auto`, which starts in WebAssembly where it can. */
   engine?: "auto" | Engine;
   /** Default: 30,000. */

@@ -52,7 +52,7 @@ test("results have what the tool's schema has", async () => {
   };
   const options: Record<Exclude<keyof RunOptions, "signal" | "onOutput">, true> & { code: true; session: true } = {
     code: true, session: true, language: true, stdin: true, args: true, compilerArgs: true, env: true, files: true,
-    variables: true, packages: true, engine: true, timeoutMs: true, memoryMb: true,
+    variables: true, packages: true, network: true, engine: true, timeoutMs: true, memoryMb: true,
   };
   const client = new Client({ name: "test", version: "1" });
   await client.connect(new StdioClientTransport({ command: process.env["BELLJAR_BIN"] ?? "belljar", args: ["serve"] }));
