@@ -12,6 +12,8 @@ mod client;
 mod contents;
 mod failure;
 mod first;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod guest;
 mod identity;
 mod landlock;
