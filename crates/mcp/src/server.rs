@@ -27,7 +27,7 @@ use crate::audit::Audit;
 use crate::fixtures::Fixtures;
 use crate::live::Live;
 use crate::metrics::Metrics;
-use crate::room::Room;
+use crate::room::{self, Room};
 use crate::runs::Runs;
 use crate::saved::Saved;
 use crate::tools::{self, Run};
@@ -109,6 +109,7 @@ impl Tasks {
         if self.owners().get(task).is_some_and(|(owner, _)| owner == caller) {
             Ok(&self.manager)
         } else {
+            let task = room::shortened(task, tools::MOST_ECHO);
             Err(ErrorData::invalid_params(format!("there is no task `{task}`"), None))
         }
     }
