@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use rustix::thread::{ClockId, clock_gettime};
+use rustix::time::{ClockId, clock_gettime};
 
 /// Does something that must take no more CPU time than this, on whatever machine: what is linear has a factor of a hundred to spare.
 pub fn within<T>(most: Duration, work: impl FnOnce() -> T) -> T {

@@ -21,6 +21,7 @@ fuzz_target!(|input: &[u8]| {
     RestoredDisk::read(&mut SaveReader(&mut again), QUOTA, 0).expect("what was saved");
 
     context.swap_disk(&mut disk);
+    context.set_lowest_address(1);
     let mut guest = Guest { context, ..Guest::new() };
     guest.check();
     // What is left of the input are calls.

@@ -312,6 +312,8 @@ fn is_machine_code(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -410,7 +412,7 @@ mod tests {
     fn leave(path: &Path, what: &Left, outside: &Path) -> io::Result<()> {
         match what {
             Left::File { mode, size } => {
-                fs::write(path, vec![b'x'; *size])?;
+                File::create_new(path)?.write_all(&vec![b'x'; *size])?;
                 fs::set_permissions(path, Permissions::from_mode(*mode))
             }
             Left::Folder { mode } => DirBuilder::new().mode(0o700 | *mode).create(path),
