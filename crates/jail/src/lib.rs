@@ -13,6 +13,8 @@ mod contents;
 mod failure;
 mod first;
 mod folder;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod guest;
 mod identity;
 mod landlock;

@@ -67,8 +67,10 @@ enum End {
         used: sys::Rusage,
     },
     Limit(Limit),
-    /// The server asked for the end, or it or the launcher is gone.
+    /// The server asked for the end, or it is gone.
     Stopped,
+    /// The launcher is gone, and this process is about to be. What it would report of the guests' end is its own doing.
+    Orphaned,
 }
 
 impl Supervisor<'_> {
@@ -139,6 +141,7 @@ impl Supervisor<'_> {
                 End::Stopped => {
                     return Ok(Exit { status: libc::SIGKILL, ..exit });
                 }
+                End::Orphaned => return Err(Failure::new(Step::Supervise, "the launcher is gone", libc::ECHILD)),
             }
             if exit.status != 0 {
                 break;
@@ -205,7 +208,10 @@ impl Supervisor<'_> {
                 Err(error) => return Err(error.into()),
             }
             let [child, leash, report] = &events;
-            if !leash.revents().is_empty() || !report.revents().is_empty() {
+            if !leash.revents().is_empty() {
+                return Ok(End::Orphaned);
+            }
+            if !report.revents().is_empty() {
                 // Taken off the socket: one that is closed with a message in it is reset.
                 let is_asked = report.revents().contains(PollFlags::IN);
                 let asked = if is_asked { wire::receive::<Ask>(&self.report).ok().flatten() } else { None };

@@ -252,6 +252,10 @@ pub(crate) fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Opti
         return Ok(None);
     }
     let encoded = buffer.get(..received.bytes).unwrap_or_default();
-    let message = postcard::from_bytes(encoded).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-    Ok(Some((message, descriptors)))
+    Ok(Some((decode(encoded)?, descriptors)))
+}
+
+/// A message from its bytes.
+pub(crate) fn decode<T: DeserializeOwned>(encoded: &[u8]) -> io::Result<T> {
+    postcard::from_bytes(encoded).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }

@@ -29,4 +29,4 @@ mod witness;
 
 pub use result::RunResult;
 pub use server::{Connection, Server, Watch};
-pub use stdio::{StdioError, serve as serve_stdio};
+pub use stdio::{StdioError, serve as serve_stdio, serve_streams};

@@ -4,6 +4,9 @@ use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::Value;
 
+use crate::room;
+use crate::tools::MOST_ECHO;
+
 struct Template {
     name: &'static str,
     title: &'static str,
@@ -78,6 +81,7 @@ pub(crate) fn get(name: &str, given: &JsonObject) -> Result<GetPromptResult, Err
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are `{}`", names.join("`, `")),
         };
+        let name = room::shortened(name, MOST_ECHO);
         return Err(ErrorData::invalid_params(format!("there is no prompt `{name}`; {hint}"), None));
     };
     let missing = template.arguments.iter().find(|(name, _, required)| *required && !given.contains_key(*name));

@@ -1,4 +1,4 @@
-//! MCP over standard input and output.
+//! MCP over standard input and output, or another pair of streams.
 
 use std::io;
 use std::pin::Pin;
@@ -30,7 +30,19 @@ pub enum StdioError {
 
 /// Serves the one client that is there, until it closes its end or `shutdown`.
 pub async fn serve(server: &Arc<Server>, shutdown: CancellationToken) -> Result<(), StdioError> {
-    let (reader, writer) = rmcp::transport::stdio_pipes();
+    serve_streams(server, rmcp::transport::stdio_pipes(), shutdown).await
+}
+
+/// The same for a client at the other end of these streams.
+pub async fn serve_streams<R, W>(
+    server: &Arc<Server>,
+    (reader, writer): (R, W),
+    shutdown: CancellationToken,
+) -> Result<(), StdioError>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     let ended = CancellationToken::new();
     let reader = Watched { reader, ended: ended.clone() };
     let serving = async {

@@ -8,6 +8,9 @@ use rmcp::ErrorData;
 use rmcp::task_manager::TaskManager;
 use sandbox::Principal;
 
+use crate::room;
+use crate::tools::MOST_ECHO;
+
 /// How long a task is kept: longer than any run takes, and time to fetch its result.
 const TASK_KEPT: Duration = Duration::from_millis(TASK_KEPT_MS);
 pub(crate) const TASK_KEPT_MS: u64 = 15 * 60_000;
@@ -45,6 +48,7 @@ impl Tasks {
         if self.owners().get(task).is_some_and(|(owner, _)| owner == caller) {
             Ok(&self.manager)
         } else {
+            let task = room::shortened(task, MOST_ECHO);
             Err(ErrorData::invalid_params(format!("there is no task `{task}`"), None))
         }
     }

@@ -66,7 +66,9 @@ pub(crate) fn all(languages: &[String], policy: &Policy) -> Vec<Tool> {
 }
 
 /// The most that is repeated of a name that a caller sent.
-const MOST_ECHO: usize = 300;
+pub(crate) const MOST_ECHO: usize = 300;
+/// The most of each of the two sentences of a refusal.
+const MOST_REFUSAL: usize = 2_000;
 
 pub(crate) const RUN_CODE: &str = "run_code";
 pub(crate) const LIST_RUNTIMES: &str = "list_runtimes";
@@ -150,8 +152,9 @@ fn answer(text: String, structured: &impl serde::Serialize) -> CallToolResult {
 /// A refusal as a tool's result: models read results, while clients tend to hide protocol errors.
 pub(crate) fn refused(refusal: &Refusal) -> CallToolResult {
     let end = if refusal.hint().ends_with(['.', '?']) { "" } else { "." };
-    let text = format!("Refused: {}. Hint: {}{end}", refusal.message(), refusal.hint());
-    CallToolResult::error(vec![ContentBlock::text(text)])
+    // What a caller sent is repeated in some, and may be as long as a message.
+    let [message, hint] = [refusal.message(), refusal.hint()].map(|text| room::shortened(text, MOST_REFUSAL));
+    CallToolResult::error(vec![ContentBlock::text(format!("Refused: {message}. Hint: {hint}{end}"))])
 }
 
 /// What stands in the way of an outcome, as a tool's result.
@@ -162,5 +165,21 @@ pub(crate) fn failed(error: &RunError) -> CallToolResult {
         RunError::Failed(error) => {
             CallToolResult::error(vec![ContentBlock::text(format!("Failed, and not because of the code: {error}"))])
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_short_whatever_it_is_about() {
+        let long = "a".repeat(1_000_000);
+        let given = json!({"code": "1", "files": [{"path": long, "text": "", "base64": ""}]});
+        let refusal = prepare(given.as_object().cloned(), Principal::default()).expect_err("both are given");
+        let result = serde_json::to_string(&refused(&refusal)).expect("JSON");
+        assert!(result.len() < 3_000 && result.contains("send one of them"), "{}", result.len());
     }
 }

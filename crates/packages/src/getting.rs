@@ -12,7 +12,7 @@ use setup::Digest;
 use crate::answers::{Answer, Verdict};
 use crate::clients::Errand;
 use crate::manager::{Asked, NUMPY, PackageManager};
-use crate::node::{self, Deno};
+use crate::node::{self, Deno, Installed};
 use crate::python::{self, Lock, Locked, Target, Uv};
 use crate::store::{self, Kind, LayerFile, Looked, PACK, Stage, Store};
 use crate::trouble::Trouble;
@@ -213,14 +213,16 @@ impl Getting<'_> {
 
     async fn keep_node(&mut self, stage: Stage, work: &Path, unknown: Vec<String>) -> Result<Answer, Trouble> {
         let unreadable = || Trouble::Client("what Deno installed could not be read".to_owned());
-        let (record, packages) = node::installed(work).ok_or_else(unreadable)?;
+        let place = work.to_owned();
+        let installed = blocking(move || node::take_over(&place)).await?;
+        let Installed { record, packages, looked } = installed.ok_or_else(unreadable)?;
         self.manager.policy.check_all(&packages)?;
         let id = id("node", &record);
         if self.store.layer(&id).is_none() {
             let modules = stage.path(Kind::Node.folder());
             fs::rename(work.join(Kind::Node.folder()), &modules)?;
             fs::remove_dir_all(work)?;
-            let mut made = Made::look_over(stage, modules.clone()).await?;
+            let mut made = Made { stage, looked, pack: None };
             if !made.looked.has_machine_code && made.looked.bytes <= MOST_PACKED {
                 let pack = blocking(move || Ok(engine_wasm::pack_modules(&modules))).await?;
                 made.pack = Some(pack.map_err(|error| Trouble::Wasm(EngineError::new(error)))?);

@@ -1,6 +1,8 @@
 //! JavaScript's packages, with Deno.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,6 +12,7 @@ use setup::Tool;
 
 use crate::clients::{CACHE, Errand, LAYER, Surroundings};
 use crate::policy::PackagePolicy;
+use crate::store::{self, Looked};
 
 const INSTALLING: Duration = Duration::from_mins(10);
 
@@ -28,7 +31,7 @@ pub(crate) struct Deno<'a> {
 
 impl Deno<'_> {
     /// Installs packages, written as `name@range`, into a folder.
-    pub(crate) fn install(&self, specs: &[String], into: &Path) -> std::io::Result<Errand> {
+    pub(crate) fn install(&self, specs: &[String], into: &Path) -> io::Result<Errand> {
         let dependencies: BTreeMap<&str, &str> = specs.iter().filter_map(|spec| spec.rsplit_once('@')).collect();
         let manifest = serde_json::json!({"private": true, "dependencies": dependencies});
         let mut configuration =
@@ -69,9 +72,26 @@ impl Deno<'_> {
     }
 }
 
-/// What Deno installed: its own record of it, and what is there in names and versions. The record also names what is for other machines.
-pub(crate) fn installed(folder: &Path) -> Option<(String, Vec<PackageVersion>)> {
-    let record = std::fs::read_to_string(folder.join(LOCK)).ok()?;
+/// What Deno installed.
+#[derive(Debug)]
+pub(crate) struct Installed {
+    /// Its own record of it, which also names what is for other machines.
+    pub(crate) record: String,
+    /// What is there.
+    pub(crate) packages: Vec<PackageVersion>,
+    pub(crate) looked: Looked,
+}
+
+/// The largest record or manifest that is read.
+const MOST_TEXT: u64 = 64 << 20;
+
+/// Makes what Deno left ours, and reads what it is; `None` without a record. In this order: before, anything in it may be a link to
+/// something of the host's, or to a folder above it.
+pub(crate) fn take_over(folder: &Path) -> io::Result<Option<Installed>> {
+    let looked = store::take_over(folder)?;
+    let Some(record) = read(&folder.join(LOCK)).and_then(|bytes| String::from_utf8(bytes).ok()) else {
+        return Ok(None);
+    };
     let mut packages = Vec::new();
     let mut pending = vec![folder.join("node_modules")];
     while let Some(modules) = pending.pop() {
@@ -90,7 +110,7 @@ pub(crate) fn installed(folder: &Path) -> Option<(String, Vec<PackageVersion>)> 
     }
     packages.sort();
     packages.dedup();
-    Some((record, packages))
+    Ok(Some(Installed { record, packages, looked }))
 }
 
 fn described(folder: &Path) -> Option<PackageVersion> {
@@ -99,9 +119,15 @@ fn described(folder: &Path) -> Option<PackageVersion> {
         name: String,
         version: String,
     }
-    let text = std::fs::read(folder.join(MANIFEST)).ok()?;
-    let Manifest { name, version } = serde_json::from_slice(&text).ok()?;
+    let Manifest { name, version } = serde_json::from_slice(&read(&folder.join(MANIFEST))?).ok()?;
     Some(PackageVersion { name, version })
+}
+
+/// A whole file, if it is not too large.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(MOST_TEXT + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= MOST_TEXT).then_some(bytes)
 }
 
 #[cfg(test)]
@@ -123,8 +149,32 @@ mod tests {
             let manifest = serde_json::json!({"name": name, "version": version}).to_string();
             std::fs::write(package.join(MANIFEST), manifest).expect("written");
         }
-        let (_, packages) = installed(folder.path()).expect("read");
-        let shown: Vec<String> = packages.iter().map(ToString::to_string).collect();
+        let installed = take_over(folder.path()).expect("ours").expect("a record");
+        let shown: Vec<String> = installed.packages.iter().map(ToString::to_string).collect();
         assert_eq!(shown, ["@a/b 1.0.0", "lodash 4.18.1", "zod 4.6.7"]);
+    }
+
+    #[test]
+    fn no_link_is_followed_to_read_it() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let secret = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(secret.path(), r#"{"name":"secret","version":"1"}"#).expect("written");
+        let make = |path: &str| std::fs::create_dir_all(folder.path().join(path)).expect("made");
+        let link = |to: &Path, path: &str| std::os::unix::fs::symlink(to, folder.path().join(path)).expect("linked");
+        make("node_modules/theirs");
+        link(secret.path(), "node_modules/theirs/package.json");
+        // It never ends.
+        make("node_modules/endless");
+        link(Path::new("/dev/zero"), "node_modules/endless/package.json");
+        // Each way down leads up again.
+        for name in ["a", "b", "c"] {
+            make(&format!("node_modules/{name}"));
+            link(Path::new(".."), &format!("node_modules/{name}/node_modules"));
+        }
+        link(Path::new("/dev/zero"), LOCK);
+        assert!(take_over(folder.path()).expect("ours").is_none(), "the record was a link");
+        std::fs::write(folder.path().join(LOCK), "{}").expect("written");
+        let installed = take_over(folder.path()).expect("ours").expect("a record");
+        assert_eq!(installed.packages, []);
     }
 }

@@ -268,6 +268,10 @@ pub(crate) struct Looked {
 
 /// Makes what a client left ours: owner and modes are set, and what is neither a plain file nor a folder is removed.
 pub(crate) fn take_over(folder: &Path) -> io::Result<Looked> {
+    // A link in its place would have us do all of this to what it leads to.
+    if !fs::symlink_metadata(folder)?.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, "what a client left is no folder"));
+    }
     let us = rustix::process::geteuid().as_raw();
     let mut looked = Looked::default();
     let mut pending = vec![folder.to_owned()];
@@ -308,6 +312,10 @@ fn is_machine_code(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     fn store() -> (tempfile::TempDir, Store) {
@@ -366,5 +374,91 @@ mod tests {
         let looked = take_over(folder.path()).expect("looked over");
         assert_eq!((looked.bytes, looked.has_machine_code), (1, false));
         assert!(fs::symlink_metadata(folder.path().join("link")).is_err());
+    }
+
+    #[test]
+    fn what_a_link_leads_to_is_not_taken_over() {
+        let (folder, theirs) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("another"));
+        let secret = theirs.path().join("secret");
+        fs::write(&secret, "1").expect("written");
+        fs::set_permissions(&secret, Permissions::from_mode(0o600)).expect("private");
+        let link = folder.path().join("site");
+        std::os::unix::fs::symlink(theirs.path(), &link).expect("linked");
+        assert_eq!(take_over(&link).expect_err("a link").kind(), io::ErrorKind::NotADirectory);
+        assert_eq!(fs::metadata(&secret).expect("there").mode() & 0o777, 0o600);
+    }
+
+    /// What somebody may leave in a folder.
+    #[derive(Debug, Clone)]
+    enum Left {
+        File { mode: u32, size: usize },
+        Folder { mode: u32 },
+        LinkOut,
+        LinkUp,
+        Fifo,
+    }
+
+    fn left() -> impl Strategy<Value = (Vec<usize>, Left)> {
+        let what = prop_oneof![
+            4 => (0u32..0o10000, 0usize..50).prop_map(|(mode, size)| Left::File { mode, size }),
+            3 => (0u32..0o10000).prop_map(|mode| Left::Folder { mode }),
+            1 => Just(Left::LinkOut),
+            1 => Just(Left::LinkUp),
+            1 => Just(Left::Fifo),
+        ];
+        (proptest::collection::vec(0usize..5, 1..4), what)
+    }
+
+    fn leave(path: &Path, what: &Left, outside: &Path) -> io::Result<()> {
+        match what {
+            Left::File { mode, size } => {
+                File::create_new(path)?.write_all(&vec![b'x'; *size])?;
+                fs::set_permissions(path, Permissions::from_mode(*mode))
+            }
+            Left::Folder { mode } => DirBuilder::new().mode(0o700 | *mode).create(path),
+            Left::LinkOut => std::os::unix::fs::symlink(outside, path),
+            Left::LinkUp => std::os::unix::fs::symlink("..", path),
+            Left::Fifo => {
+                let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o666));
+                Ok(rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0)?)
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+        #[test]
+        fn whatever_is_left_becomes_plain_and_ours(all in proptest::collection::vec(left(), 0..20)) {
+            let (folder, outside) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("another"));
+            let secret = outside.path().join("secret");
+            fs::write(&secret, "secret").expect("written");
+            fs::set_permissions(&secret, Permissions::from_mode(0o600)).expect("private");
+            for (names, what) in &all {
+                let names = names.iter().map(|name| ["a", "b.so", "c.node", ".lock", "ü"][*name]);
+                // What is there already, or has no folder to be in, is not left twice.
+                leave(&folder.path().join(names.collect::<PathBuf>()), what, outside.path()).ok();
+            }
+            let looked = take_over(folder.path()).expect("taken over");
+            let (mut bytes, mut pending) = (0, vec![folder.path().to_owned()]);
+            while let Some(path) = pending.pop() {
+                let metadata = fs::symlink_metadata(&path).expect("there");
+                prop_assert_eq!(metadata.uid(), rustix::process::geteuid().as_raw());
+                let mode = metadata.mode() & 0o7777;
+                if metadata.is_dir() {
+                    prop_assert_eq!(mode, 0o755);
+                    pending.extend(fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
+                } else {
+                    prop_assert!(metadata.is_file() && (mode == 0o644 || mode == 0o755), "{:?} {:o}", path, mode);
+                    bytes += metadata.len();
+                }
+            }
+            prop_assert_eq!(bytes, looked.bytes);
+            let theirs: Vec<_> = fs::read_dir(outside.path()).expect("there").collect();
+            // A name may have led through a link before it was taken over; what was there is as it was.
+            prop_assert!(!theirs.is_empty());
+            prop_assert_eq!(fs::read_to_string(&secret).expect("there"), "secret");
+            prop_assert_eq!(fs::metadata(&secret).expect("there").mode() & 0o777, 0o600);
+        }
     }
 }

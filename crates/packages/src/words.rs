@@ -75,6 +75,8 @@ pub(crate) fn not_in_npm(stderr: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -98,5 +100,22 @@ mod tests {
     fn nothing() {
         assert_eq!(reason(""), "the client gave no reason");
         assert_eq!(reason("\x1b[\x1b"), "the client gave no reason");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_client_says_is_one_sentence(words in proptest::collection::vec(prop_oneof![
+            any::<String>(),
+            proptest::sample::select(vec![
+                "error: ", "× ", "╰─▶ ", "\n", "\x1b[31m", "hint: ", "was not found in the package registry", "has no usable wheels",
+                "npm package '", "' does not exist", "Stack backtrace", " ",
+            ]).prop_map(str::to_owned),
+        ], 0..30)) {
+            let said = words.concat();
+            let reason = reason(&said);
+            prop_assert!(!reason.is_empty() && reason.chars().count() <= LONGEST && !reason.contains(char::is_control));
+            prop_assert!(not_found(&said).iter().all(|name| !name.contains(char::is_whitespace)));
+            prop_assert!(not_in_npm(&said).iter().all(|name| !name.contains(char::is_control)));
+        }
     }
 }

@@ -70,19 +70,23 @@ impl Capture {
 }
 
 impl Captured {
-    /// Keeps less: as much of the head and of the tail as costs no more than `most`, by what each character costs.
+    /// Keeps less: as much of the head and of the tail as costs no more than `most`, by what each character costs. What was cut before is
+    /// marked once, with all that is gone.
     pub fn shorten(&mut self, most: usize, cost: impl Fn(char) -> usize) {
         if self.text.chars().map(&cost).sum::<usize>() <= most {
             return;
         }
-        let head: usize = affordable(self.text.chars(), most / 2, &cost);
-        let tail: usize = affordable(self.text.chars().rev(), most / 2, &cost);
-        let removed = self.text.get(head..self.text.len() - tail).unwrap_or_default();
-        // What marks an earlier cut was never the guest's.
         let earlier = marker(self.dropped);
-        let ours = if removed.contains(&earlier) { earlier.len() } else { 0 };
-        self.dropped += (removed.len() - ours) as u64;
-        self.text.replace_range(head..self.text.len() - tail, &marker(self.dropped));
+        let cut = if self.dropped == 0 { None } else { self.text.split_once(&earlier) };
+        let (head, tail) = cut.unwrap_or((&self.text, ""));
+        let (kept_head, rest) = head.split_at(affordable(head.chars(), most / 2, &cost));
+        // Where nothing was cut before, the tail is that of the same text.
+        let tail = if cut.is_some() { tail } else { rest };
+        let gone_of_head = if cut.is_some() { rest.len() } else { 0 };
+        let (gone, kept_tail) = tail.split_at(tail.len() - affordable(tail.chars().rev(), most / 2, &cost));
+        let dropped = self.dropped + (gone_of_head + gone.len()) as u64;
+        self.text = [kept_head, &marker(dropped), kept_tail].concat();
+        self.dropped = dropped;
     }
 }
 
@@ -169,6 +173,74 @@ mod tests {
             prop_assert!(whole.dropped + cap + 6 >= length);
             prop_assert_eq!(whole.dropped == 0, length <= cap);
         }
+
+        #[test]
+        fn what_is_kept_is_the_head_and_the_tail(pieces in pieces(), cap in 0u16..300, most in 0usize..300) {
+            let text = pieces.concat();
+            let pieces: Vec<&[u8]> = pieces.iter().map(String::as_bytes).collect();
+            let mut kept = capture(cap.into(), &pieces);
+            assert_is_cut_of(&kept, &text, cap.into());
+            let before = kept.clone();
+            kept.shorten(most, char::len_utf8);
+            if before.text.len() <= most {
+                prop_assert_eq!(kept, before);
+            } else {
+                assert_is_cut_of(&kept, &text, most.min(cap.into()));
+            }
+        }
+
+        #[test]
+        fn bytes_cost_no_more_than_the_cap(chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 0..8), cap in 0u64..400) {
+            let mut capture = Capture::new(Bytes::new(cap));
+            for chunk in &chunks {
+                capture.push(chunk);
+                prop_assert!((capture.head.len() + capture.tail.len()) as u64 <= cap);
+            }
+        }
+    }
+
+    /// Output, some of which looks like what we put into it.
+    fn pieces() -> impl Strategy<Value = Vec<String>> {
+        let piece = prop_oneof![
+            4 => any::<String>(),
+            2 => "[a-z\n]{0,40}",
+            1 => (0u64..300).prop_map(marker),
+            1 => Just("\n[… ".to_owned()),
+        ];
+        proptest::collection::vec(piece, 0..8)
+    }
+
+    /// That there is a head and a tail of the text, no more of them than `most`, and that the rest is counted.
+    fn assert_is_cut_of(kept: &Captured, text: &str, most: usize) {
+        if kept.dropped == 0 {
+            assert_eq!(kept.text, text);
+            return;
+        }
+        let marker = marker(kept.dropped);
+        let is_cut = |(at, _): (usize, &str)| {
+            let (head, tail) = (&kept.text[..at], &kept.text[at + marker.len()..]);
+            let gone = text.len() as u64 - kept.dropped;
+            text.starts_with(head) && text.ends_with(tail) && (head.len() + tail.len()) as u64 == gone
+        };
+        // The text may hold the same words.
+        assert!(kept.text.match_indices(&marker).any(is_cut), "{kept:?} of {text:?}");
+        assert!(kept.text.len() <= most + marker.len(), "{kept:?} has more than {most}");
+    }
+
+    #[test]
+    fn what_a_guest_prints_is_no_mark_of_ours() {
+        let mut kept = Captured { text: format!("aaaa{}bbbb", marker(0)), dropped: 0 };
+        let length = kept.text.len() as u64;
+        kept.shorten(8, char::len_utf8);
+        assert_eq!(kept, Captured { text: format!("aaaa{}bbbb", marker(length - 8)), dropped: length - 8 });
+    }
+
+    #[test]
+    fn a_cut_that_a_head_reaches_is_marked_once() {
+        let cost = |character: char| if character == '!' { 6 } else { character.len_utf8() };
+        let mut kept = Captured { text: format!("aaaa{}!!!!!!!!!!!!", marker(9)), dropped: 9 };
+        kept.shorten(72, cost);
+        assert_eq!(kept, Captured { text: format!("aaaa{}!!!!!!", marker(15)), dropped: 15 });
     }
 
     #[test]

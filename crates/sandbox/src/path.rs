@@ -124,5 +124,27 @@ mod tests {
                 prop_assert!(path.as_str().split('/').all(|name| !name.is_empty() && name != ".." && name != "."));
             }
         }
+
+        #[test]
+        fn any_bytes_name_a_file_inside_or_nothing(
+            names in proptest::collection::vec(prop_oneof![
+                2 => any::<Vec<u8>>(),
+                1 => "[a-z]{0,300}".prop_map(String::into_bytes),
+                1 => Just(b"..".to_vec()),
+                1 => Just(b".".to_vec()),
+                4 => "\\PC{1,20}".prop_map(String::into_bytes),
+            ], 0..20),
+        ) {
+            let given = names.join(&b'/');
+            let Ok(path) = WorkspacePath::new(OsStr::from_bytes(&given)) else { return Ok(()) };
+            let place = Path::new("/box").join(path.as_str());
+            prop_assert!(place.strip_prefix("/box").is_ok_and(|inside| inside == Path::new(path.as_str())));
+            prop_assert!(place.components().skip(1).all(|part| matches!(part, Component::Normal(_))));
+            prop_assert!(!path.as_str().contains(char::is_control));
+            prop_assert!(path.as_str().len() <= WorkspacePath::MAX_LENGTH);
+            prop_assert!(path.as_str().split('/').all(|name| name.len() <= WorkspacePath::MAX_NAME));
+            // What was checked is not changed by checking it again.
+            prop_assert_eq!(WorkspacePath::new(path.as_str()), Ok(path));
+        }
     }
 }

@@ -564,20 +564,147 @@ mod tests {
         assert_eq!(refused(request).1, "`files` names both `a` and `a/b`, so `a` would be a file and a directory");
     }
 
+    /// Text of any kind, but often what somebody could have meant.
+    fn text(meant: &'static [&'static str]) -> impl Strategy<Value = String> {
+        prop_oneof![6 => proptest::sample::select(meant).prop_map(str::to_owned), 1 => any::<String>()]
+    }
+
+    fn texts(meant: &'static [&'static str]) -> impl Strategy<Value = Vec<String>> {
+        proptest::collection::vec(text(meant), 0..4)
+    }
+
+    fn limits_request() -> impl Strategy<Value = LimitsRequest> {
+        let size = || proptest::option::weighted(0.2, prop_oneof![0u64..(4 << 30), any::<u64>()].prop_map(Bytes::new));
+        let count = || proptest::option::weighted(0.2, prop_oneof![0u32..100_000, any::<u32>()]);
+        let time = || {
+            proptest::option::weighted(0.2, prop_oneof![0u64..700_000, any::<u64>()].prop_map(Duration::from_millis))
+        };
+        (time(), time(), size(), size(), count(), count(), size()).prop_map(
+            |(wall, cpu, memory, disk, files, processes, output)| LimitsRequest {
+                wall,
+                cpu,
+                memory,
+                disk,
+                files,
+                processes,
+                output,
+            },
+        )
+    }
+
+    const PATHS: &[&str] = &["a", "a/b", "./a", "main.py", "main.c", "b//c", "../a", "/etc/passwd", "d/e/f.csv"];
+    const NAMES: &[&str] = &["a", "B_1", "_", "1a", "a b", "HOME", "A=B", ""];
+
+    fn request() -> impl Strategy<Value = Request> {
+        let code =
+            text(&["print(1)", "```python\n1\n```", "#!/bin/bash\necho 1", "echo 1;", "int main(){}", "\0", " "]);
+        let language = proptest::option::of(text(&["python", "py", "c", "php", "javascript", "bash", "klingon"]));
+        let files = proptest::collection::vec((text(PATHS), proptest::collection::vec(any::<u8>(), 0..9)), 0..4);
+        let pairs = || proptest::collection::vec((text(NAMES), text(&["1", "\"x\"", "a\0b"])), 0..3);
+        let rest =
+            (texts(&["-x", "a\0b"]), texts(&["-O2", "-std=c11", "-Wl,x", "-I/"]), texts(&["pandas"]), pairs(), pairs());
+        let session = proptest::option::weighted(0.2, text(&["s", "..", "a/b"]));
+        (code, language, files, rest, session, limits_request()).prop_map(
+            |(code, language, files, (args, compiler_args, packages, env, variables), session, limits)| Request {
+                code: code.into_bytes(),
+                language,
+                files: files.into_iter().map(|(path, contents)| InputFile { path: path.into(), contents }).collect(),
+                args,
+                compiler_args,
+                packages,
+                env,
+                variables: variables.into_iter().map(|(name, json)| Variable { name, json }).collect(),
+                session,
+                limits,
+                ..Request::default()
+            },
+        )
+    }
+
+    /// An operator's limits, which need not make sense.
+    fn ceilings() -> impl Strategy<Value = Limits> {
+        (0u64..600_000, 0u64..(4 << 30), 0u32..100_000).prop_map(|(millis, size, count)| Limits {
+            wall: Duration::from_millis(millis),
+            cpu: Duration::from_millis(millis / 2),
+            memory: Bytes::new(size),
+            disk: Bytes::new(size / 2),
+            files: count,
+            processes: count / 2,
+            output: Bytes::new(size / 4),
+        })
+    }
+
+    /// Those asked for, or the operator's; never above their ceilings.
+    fn assert_limits(limits: &Limits, asked: &LimitsRequest, policy: &Policy) {
+        let (default, ceiling) = (&policy.defaults, &policy.ceilings);
+        assert_eq!(
+            *limits,
+            Limits {
+                wall: asked.wall.unwrap_or(default.wall.min(ceiling.wall)),
+                cpu: asked.cpu.unwrap_or(default.cpu.min(ceiling.cpu)),
+                memory: asked.memory.unwrap_or(default.memory.min(ceiling.memory)),
+                disk: asked.disk.unwrap_or(default.disk.min(ceiling.disk)),
+                files: asked.files.unwrap_or(default.files.min(ceiling.files)),
+                processes: asked.processes.unwrap_or(default.processes.min(ceiling.processes)),
+                output: asked.output.unwrap_or(default.output.min(ceiling.output)),
+            }
+        );
+        assert!(limits.wall <= ceiling.wall && limits.cpu <= ceiling.cpu);
+        assert!(limits.memory <= ceiling.memory && limits.disk <= ceiling.disk && limits.output <= ceiling.output);
+        assert!(limits.files <= ceiling.files && limits.processes <= ceiling.processes);
+        let floor = Limits::FLOOR;
+        assert!(asked.wall.is_none_or(|wall| wall >= floor.wall) && asked.cpu.is_none_or(|cpu| cpu >= floor.cpu));
+        assert!(asked.memory.is_none_or(|memory| memory >= floor.memory));
+        assert!(asked.processes.is_none_or(|processes| processes >= floor.processes));
+    }
+
+    /// What everybody relies on who holds a plan.
+    fn assert_checked(plan: &Plan) {
+        assert!(Language::all().iter().any(|language| std::ptr::eq(language, plan.language())));
+        assert!(!plan.code().trim_ascii().is_empty() && !plan.code().contains(&0));
+        let source = plan.names().source.as_str();
+        let mut paths = vec![source];
+        for file in plan.files() {
+            let path = file.path.as_str();
+            assert!(!path.starts_with('/') && path.split('/').all(|name| !matches!(name, "" | "." | "..")), "{path}");
+            paths.push(path);
+        }
+        paths.sort_unstable();
+        for two in paths.windows(2) {
+            assert!(two[0] != two[1] && !two[1].starts_with(&format!("{}/", two[0])), "{paths:?}");
+        }
+        let total: u64 = plan.files().iter().map(|file| file.contents.len() as u64).sum();
+        assert!(total <= plan.limits().disk.get());
+        assert!(plan.args().iter().all(|argument| !argument.contains('\0')));
+        let is_environment =
+            |(name, value): &(String, String)| !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0');
+        assert!(plan.env().iter().all(is_environment));
+        let is_identifier = |name: &str| {
+            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+                && !name.starts_with(|c: char| c.is_ascii_digit())
+                && !name.is_empty()
+        };
+        assert!(plan.variables().iter().all(|variable| is_identifier(&variable.name)));
+        assert!(!plan.compiler_args().iter().any(|argument| argument.starts_with("-I") || argument.starts_with("-Wl")));
+        assert!(plan.session().is_none_or(|name| !name.as_str().contains(['/', '\0']) && name.as_str() != ".."));
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
         #[test]
-        fn admitted_limits_are_within_the_operators(wall_ms in 0u64..1_000_000, memory in 0u64..(8 << 30), processes in 0u32..10_000) {
-            let asked = LimitsRequest {
-                wall: Some(Duration::from_millis(wall_ms)),
-                memory: Some(Bytes::new(memory)),
-                processes: Some(processes),
-                ..LimitsRequest::default()
-            };
-            if let Ok(plan) = Policy::default().admit(Request { limits: asked, ..python("1") }) {
-                let (limits, ceiling, floor) = (plan.limits(), Limits::CEILING, Limits::FLOOR);
-                prop_assert!(limits.wall <= ceiling.wall && limits.wall >= floor.wall);
-                prop_assert!(limits.memory <= ceiling.memory && limits.memory >= floor.memory);
-                prop_assert!(limits.processes <= ceiling.processes && limits.processes >= floor.processes);
+        fn what_is_admitted_was_checked(request in request(), ceilings in proptest::option::of(ceilings())) {
+            let policy = Policy { ceilings: ceilings.unwrap_or(Limits::CEILING), ..Policy::default() };
+            let asked = request.limits;
+            match policy.admit(request) {
+                Ok(plan) => {
+                    assert_limits(plan.limits(), &asked, &policy);
+                    assert_checked(&plan);
+                }
+                Err(refusal) => {
+                    prop_assert!(!refusal.message().is_empty() && !refusal.hint().is_empty());
+                    prop_assert!(refusal.message().len() < 2_000 && !refusal.message().contains(char::is_control), "{}", refusal);
+                }
             }
         }
     }

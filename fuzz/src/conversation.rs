@@ -1,0 +1,94 @@
+//! A client that says what it wants, and hears what the server answers.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use mcp::{Server, Watch};
+use runtime::Runtime;
+use sandbox::{EngineId, Policy, Principal};
+use serde_json::{Value, json};
+use tokio::io::AsyncWrite;
+use tokio_util::sync::CancellationToken;
+
+use crate::echo::Echo;
+
+/// Longer than any answer on a line may be: clients of today drop what has 10 MiB.
+const LONGEST_ANSWER: usize = 10 << 20;
+
+/// A server, for one client after the other.
+pub struct Conversation {
+    executor: tokio::runtime::Runtime,
+    runtime: Arc<Runtime>,
+    server: Arc<Server>,
+}
+
+impl Conversation {
+    /// Over an engine that runs nothing.
+    #[expect(clippy::new_without_default, reason = "it starts a server")]
+    pub fn new() -> Self {
+        // Whoever sleeps while nobody else has anything to do is woken at once.
+        let executor = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let runtime = Arc::new(Runtime::new(Policy::default(), vec![Arc::new(Echo(EngineId::Native))]));
+        let server = Server::new(Arc::clone(&runtime), Watch::default());
+        Self { executor, runtime, server }
+    }
+
+    /// What a client says before it may ask for anything.
+    pub fn opening() -> Vec<u8> {
+        let client = json!({"name": "fuzz", "version": "1"});
+        let parameters = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+        let initialize = json!({"jsonrpc": "2.0", "id": "opening", "method": "initialize", "params": parameters});
+        let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        format!("{initialize}\n{initialized}\n").into_bytes()
+    }
+
+    /// Everything that the server says to a client that says this and goes. Each is a message of the protocol, on a line of its own.
+    pub fn hear(&self, said: Vec<u8>) -> Vec<Value> {
+        let heard = Heard::default();
+        let streams = (io::Cursor::new(said), heard.clone());
+        self.executor.block_on(async {
+            // A client that does not speak the protocol is told so by the end of the connection.
+            mcp::serve_streams(&self.server, streams, CancellationToken::new()).await.ok();
+        });
+        // What one client left is not there for the next, or a finding could not be repeated.
+        let caller = Principal::default();
+        for session in self.runtime.sessions(&caller) {
+            self.runtime.close_session(&caller, &session.name).ok();
+        }
+        let bytes = std::mem::take(&mut *heard.0.lock().unwrap());
+        let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+        let (rest, lines) = lines.split_last().unwrap();
+        assert!(rest.is_empty(), "a line that does not end");
+        lines.iter().map(|line| message(line)).collect()
+    }
+}
+
+fn message(line: &[u8]) -> Value {
+    assert!(line.len() < LONGEST_ANSWER, "an answer of {} bytes", line.len());
+    let message: Value = serde_json::from_slice(line).expect("JSON");
+    assert_eq!(message["jsonrpc"], "2.0", "{message}");
+    let kinds = ["method", "result", "error"].iter().filter(|kind| message.get(kind).is_some()).count();
+    assert_eq!(kinds, 1, "{message}");
+    message
+}
+
+/// Keeps what is written.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<u8>>>);
+
+impl AsyncWrite for Heard {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

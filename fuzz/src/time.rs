@@ -1,0 +1,17 @@
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Does something that must take no more CPU time than this, on whatever machine: what is linear has a factor of a hundred to spare.
+pub fn within<T>(most: Duration, work: impl FnOnce() -> T) -> T {
+    let start = cpu_time();
+    let done = work();
+    let took = cpu_time() - start;
+    assert!(took < most, "took {took:?}");
+    done
+}
+
+fn cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
+}

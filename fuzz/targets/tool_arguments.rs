@@ -1,0 +1,206 @@
+//! Calls of tools with any arguments: each is answered, with a result or in words.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use arbitrary::{Arbitrary, Unstructured};
+use belljar_fuzz::Conversation;
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Map, Value, json};
+
+const TOOLS: &[(&str, &[&str])] = &[
+    (
+        "run_code",
+        &[
+            "code",
+            "language",
+            "stdin",
+            "session",
+            "args",
+            "compiler_args",
+            "env",
+            "files",
+            "variables",
+            "packages",
+            "engine",
+            "timeout_ms",
+            "memory_mb",
+        ],
+    ),
+    ("write_file", &["session", "path", "text", "base64", "append"]),
+    ("read_file", &["session", "path", "offset", "limit"]),
+    ("list_files", &["session", "path"]),
+    ("install_packages", &["packages", "language", "session"]),
+    ("list_packages", &["language", "packages", "session"]),
+    ("list_runtimes", &[]),
+    ("configure_environment", &["type", "path", "name"]),
+    ("get_environment", &[]),
+    ("list_sessions", &[]),
+    ("close_session", &["session"]),
+    ("fork_session", &["session", "as"]),
+    ("save_session", &["session", "as"]),
+    ("restore_session", &["session", "as"]),
+];
+
+/// Texts that mean something to one argument or another.
+const TEXTS: &[&str] = &[
+    "s",
+    "t",
+    "python",
+    "javascript",
+    "c",
+    "php",
+    "auto",
+    "native",
+    "wasm",
+    "main.py",
+    "a",
+    "a/b",
+    "../a",
+    "/etc",
+    "a.png",
+    "iVBORw0KGgo=",
+    "image/svg+xml",
+    "application/json",
+    "pandas>=2",
+    "@a/b@^1",
+    "-std=c11",
+    "-DA=1",
+    "print(1)",
+    "```python\n1\n```",
+    "#!/usr/bin/env bash\n",
+    "<?php",
+    "\0",
+    "\u{1b}[2J",
+    "\u{2028}",
+    "🐍",
+];
+
+#[derive(Debug)]
+struct Call {
+    tool: String,
+    arguments: Value,
+}
+
+impl<'a> Arbitrary<'a> for Call {
+    fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        if u.ratio(1, 50)? {
+            return Ok(Self { tool: text(u)?, arguments: value(u, 3)? });
+        }
+        let (tool, names) = u.choose(TOOLS)?;
+        let mut arguments = Map::new();
+        for name in *names {
+            if u.ratio(1, 2)? {
+                arguments.insert((*name).to_owned(), meant(u, name)?);
+            }
+        }
+        if u.ratio(1, 20)? {
+            arguments.insert(text(u)?, value(u, 2)?);
+        }
+        Ok(Self { tool: (*tool).to_owned(), arguments: Value::Object(arguments) })
+    }
+}
+
+/// A value that the argument could have, or any.
+fn meant(u: &mut Unstructured<'_>, name: &str) -> arbitrary::Result<Value> {
+    if u.ratio(1, 16)? {
+        return value(u, 3);
+    }
+    Ok(match name {
+        "session" | "as" => u.choose(&["s", "t"])?.to_string().into(),
+        "args" | "compiler_args" | "packages" => list(u)?.into(),
+        "env" | "variables" => {
+            let mut map = Map::new();
+            for name in list(u)? {
+                map.insert(name, if u.ratio(1, 2)? { text(u)?.into() } else { value(u, 2)? });
+            }
+            map.into()
+        }
+        "files" => {
+            let mut files = Vec::new();
+            for path in list(u)? {
+                let contents = u.choose(&["text", "base64", "bytes"])?;
+                files.push(json!({"path": path, *contents: text(u)?}));
+            }
+            files.into()
+        }
+        "timeout_ms" | "memory_mb" | "offset" | "limit" => number(u)?,
+        "append" => bool::arbitrary(u)?.into(),
+        "type" => u.choose(&["venv", "uv", "conda", "host"])?.to_string().into(),
+        _ => text(u)?.into(),
+    })
+}
+
+fn list(u: &mut Unstructured<'_>) -> arbitrary::Result<Vec<String>> {
+    let count = u.int_in_range(0..=3)?;
+    (0..count).map(|_| text(u)).collect()
+}
+
+fn text(u: &mut Unstructured<'_>) -> arbitrary::Result<String> {
+    let one = if u.ratio(1, 2)? { (*u.choose(TEXTS)?).to_owned() } else { String::arbitrary(u)? };
+    // A caller can make anything long.
+    Ok(if u.ratio(1, 30)? { one.repeat(u.int_in_range(2..=3_000)?) } else { one })
+}
+
+fn number(u: &mut Unstructured<'_>) -> arbitrary::Result<Value> {
+    Ok(match u.int_in_range(0..=3)? {
+        0 => u64::arbitrary(u)?.into(),
+        1 => i64::arbitrary(u)?.into(),
+        2 => u.int_in_range(0..=4_000)?.into(),
+        _ => f64::arbitrary(u)?.into(),
+    })
+}
+
+fn value(u: &mut Unstructured<'_>, depth: usize) -> arbitrary::Result<Value> {
+    Ok(match u.int_in_range(0..=if depth == 0 { 3 } else { 5 })? {
+        0 => Value::Null,
+        1 => bool::arbitrary(u)?.into(),
+        2 => number(u)?,
+        3 => text(u)?.into(),
+        4 => {
+            let count = u.int_in_range(0..=3)?;
+            (0..count).map(|_| value(u, depth - 1)).collect::<Result<Vec<_>, _>>()?.into()
+        }
+        _ => {
+            let mut map = Map::new();
+            for name in list(u)? {
+                map.insert(name, value(u, depth - 1)?);
+            }
+            map.into()
+        }
+    })
+}
+
+static CONVERSATION: LazyLock<Conversation> = LazyLock::new(Conversation::new);
+
+fuzz_target!(|calls: Vec<Call>| {
+    let mut said = Conversation::opening();
+    for (number, call) in calls.iter().enumerate() {
+        let parameters = json!({"name": call.tool, "arguments": call.arguments});
+        let request = json!({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": parameters});
+        said.extend_from_slice(request.to_string().as_bytes());
+        said.push(b'\n');
+    }
+    let heard = CONVERSATION.hear(said);
+    for (number, call) in calls.iter().enumerate() {
+        // A value that is no object is no call, and is answered without its number.
+        if !call.arguments.is_object() && !call.arguments.is_null() {
+            continue;
+        }
+        let answers: Vec<&Value> = heard.iter().filter(|message| message["id"] == number).collect();
+        let [answer] = answers.as_slice() else { panic!("{} answers to {call:?}", answers.len()) };
+        if let Some(result) = answer.get("result") {
+            check_result(call, result);
+        }
+    }
+});
+
+/// What is said can be read, and a refusal names no more than it has to.
+fn check_result(call: &Call, result: &Value) {
+    let content = result["content"].as_array().expect("content");
+    if result["isError"] == true && result.get("structuredContent").is_none() {
+        let text = content[0]["text"].as_str().expect("text");
+        assert!(text.starts_with("Refused: ") || text.starts_with("Failed, "), "{text}");
+        assert!(text.len() < 8_000, "{} bytes of refusal to {}", text.len(), call.tool);
+    }
+}
