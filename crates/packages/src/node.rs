@@ -31,7 +31,7 @@ pub(crate) struct Deno<'a> {
 
 impl Deno<'_> {
     /// Installs packages, written as `name@range`, into a folder.
-    pub(crate) fn install(&self, specs: &[String], into: &Path) -> std::io::Result<Errand> {
+    pub(crate) fn install(&self, specs: &[String], into: &Path) -> io::Result<Errand> {
         let dependencies: BTreeMap<&str, &str> = specs.iter().filter_map(|spec| spec.rsplit_once('@')).collect();
         let manifest = serde_json::json!({"private": true, "dependencies": dependencies});
         let mut configuration =
