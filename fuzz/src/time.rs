@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Does something that must take no more CPU time than this, on whatever machine: what is linear has a factor of a hundred to spare.
+/// Does something that must take no more CPU time than this, on whatever machine: what is linear has much to spare.
 pub fn within<T>(most: Duration, work: impl FnOnce() -> T) -> T {
     let start = cpu_time();
     let done = work();

@@ -20,36 +20,33 @@ enum Input<'a> {
     File(&'a [u8]),
     /// What is in it before it is compressed.
     Unpacked(&'a [u8]),
-    /// Members that are like those of a good one.
-    Members { members: Vec<Member<'a>>, cut: Option<u16> },
+    /// A good one, and what is done to it.
+    Edited(Vec<Edit<'a>>),
 }
 
+/// What is done to a member, by its number.
 #[derive(Debug, Arbitrary)]
-struct Member<'a> {
-    name: Name<'a>,
-    kind: Kind,
-    contents: Contents<'a>,
-    /// Another than it has.
-    size: Option<u64>,
-}
-
-#[derive(Debug, Arbitrary)]
-enum Name<'a> {
-    Of(u8),
-    Any(&'a [u8]),
-}
-
-#[derive(Debug, Arbitrary)]
-enum Kind {
-    Plain,
-    Any(u8),
-}
-
-#[derive(Debug, Arbitrary)]
-enum Contents<'a> {
-    Of(u8),
-    Changed { of: u8, at: u16, to: &'a [u8] },
-    Any(&'a [u8]),
+enum Edit<'a> {
+    Remove(u8),
+    Repeat(u8),
+    Move {
+        from: u8,
+        to: u8,
+    },
+    Name(u8, &'a [u8]),
+    Kind(u8, u8),
+    /// Another size than it has.
+    Size(u8, u64),
+    Contents {
+        of: u8,
+        at: u16,
+        with: &'a [u8],
+    },
+    Add(&'a [u8]),
+    /// The end of the file is missing.
+    Cut(u16),
+    /// Something is behind it.
+    Behind(&'a [u8]),
 }
 
 fuzz_target!(|input: Input<'_>| {
@@ -58,11 +55,7 @@ fuzz_target!(|input: Input<'_>| {
     match input {
         Input::File(bytes) => fs::write(&file, bytes).unwrap(),
         Input::Unpacked(bytes) => fs::write(&file, compressed(bytes)).unwrap(),
-        Input::Members { members, cut } => {
-            let mut bytes = compressed(&world.archive(&members));
-            bytes.truncate(cut.map_or(usize::MAX, usize::from));
-            fs::write(&file, bytes).unwrap();
-        }
+        Input::Edited(edits) => fs::write(&file, world.edited(&edits)).unwrap(),
     }
     let imported = world.setup.import(&file, &Cancel::default(), &mut |_| {});
     let root = world.folder.path().join("cache");
@@ -97,7 +90,7 @@ const PACK: &[u8] = b"a pack";
 struct World {
     folder: tempfile::TempDir,
     setup: Setup,
-    good: Vec<(Vec<u8>, Vec<u8>)>,
+    good: Vec<Member>,
 }
 
 static WORLD: LazyLock<World> = LazyLock::new(|| {
@@ -122,55 +115,81 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
     assert!(setup.provision(&runtimes, &Cancel::default(), &mut |_| {}).is_complete());
     setup.export(&runtimes, &export).unwrap();
     let good = members_of(&export);
+    assert_eq!(good.len(), 6);
     fs::remove_dir_all(path.join("cache")).unwrap();
     fs::remove_file(export).unwrap();
     World { folder, setup, good }
 });
 
-fn members_of(export: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn members_of(export: &Path) -> Vec<Member> {
     let mut archive = Archive::new(GzDecoder::new(File::open(export).unwrap()));
     let entries = archive.entries().unwrap().map(|entry| {
         let mut entry = entry.unwrap();
         let mut contents = Vec::new();
         entry.read_to_end(&mut contents).unwrap();
-        (entry.path_bytes().into_owned(), contents)
+        Member { name: entry.path_bytes().into_owned(), kind: EntryType::Regular, size: None, contents }
     });
     entries.collect()
 }
 
+#[derive(Clone)]
+struct Member {
+    name: Vec<u8>,
+    kind: EntryType,
+    size: Option<u64>,
+    contents: Vec<u8>,
+}
+
 impl World {
-    fn archive(&self, members: &[Member<'_>]) -> Vec<u8> {
-        let mut builder = Builder::new(Vec::new());
-        for member in members {
-            let good = |number: u8| &self.good[usize::from(number) % self.good.len()];
-            let contents = match &member.contents {
-                Contents::Of(number) => good(*number).1.clone(),
-                Contents::Changed { of, at, to } => {
-                    let mut contents = good(*of).1.clone();
-                    let at = usize::from(*at).min(contents.len());
-                    contents.splice(at..(at + to.len()).min(contents.len()), to.iter().copied());
-                    contents
+    fn edited(&self, edits: &[Edit<'_>]) -> Vec<u8> {
+        let mut members = self.good.clone();
+        let (mut cut, mut behind) = (usize::MAX, Vec::new());
+        for edit in edits {
+            if members.is_empty() {
+                break;
+            }
+            let count = members.len();
+            let index = |number: u8| usize::from(number) % count;
+            match edit {
+                Edit::Remove(number) => drop(members.remove(index(*number))),
+                Edit::Repeat(number) => members.push(members[index(*number)].clone()),
+                Edit::Move { from, to } => members.swap(index(*from), index(*to)),
+                Edit::Name(number, name) => members[index(*number)].name = name.to_vec(),
+                Edit::Kind(number, kind) => members[index(*number)].kind = EntryType::new(*kind),
+                Edit::Size(number, size) => members[index(*number)].size = Some(*size),
+                Edit::Contents { of, at, with } => {
+                    let contents = &mut members[index(*of)].contents;
+                    let start = usize::from(*at).min(contents.len());
+                    contents.splice(start..(start + with.len()).min(contents.len()), with.iter().copied());
                 }
-                Contents::Any(bytes) => bytes.to_vec(),
-            };
-            let name: &[u8] = match &member.name {
-                Name::Of(number) => &good(*number).0,
-                Name::Any(bytes) => bytes,
-            };
-            let mut header = Header::new_gnu();
-            let place = &mut header.as_old_mut().name;
-            place.iter_mut().zip(name).for_each(|(place, byte)| *place = *byte);
-            header.set_entry_type(match member.kind {
-                Kind::Plain => EntryType::Regular,
-                Kind::Any(byte) => EntryType::new(byte),
-            });
-            header.set_size(member.size.unwrap_or(contents.len() as u64));
-            header.set_mode(0o644);
-            header.set_cksum();
-            builder.append(&header, contents.as_slice()).unwrap();
+                Edit::Add(bytes) => {
+                    let (kind, bytes) = (EntryType::Regular, bytes.to_vec());
+                    members.push(Member { name: bytes.clone(), kind, size: None, contents: bytes });
+                }
+                Edit::Cut(length) => cut = usize::from(*length),
+                Edit::Behind(bytes) => behind = bytes.to_vec(),
+            }
         }
-        builder.into_inner().unwrap()
+        let mut bytes = compressed(&archive(&members));
+        bytes.truncate(cut);
+        bytes.extend_from_slice(&behind);
+        bytes
     }
+}
+
+fn archive(members: &[Member]) -> Vec<u8> {
+    let mut builder = Builder::new(Vec::new());
+    for member in members {
+        let mut header = Header::new_ustar();
+        let place = &mut header.as_old_mut().name;
+        place.iter_mut().zip(&member.name).for_each(|(place, byte)| *place = *byte);
+        header.set_entry_type(member.kind);
+        header.set_size(member.size.unwrap_or(member.contents.len() as u64));
+        header.set_mode(0o644);
+        header.set_cksum();
+        builder.append(&header, member.contents.as_slice()).unwrap();
+    }
+    builder.into_inner().unwrap()
 }
 
 fn compressed(bytes: &[u8]) -> Vec<u8> {

@@ -3,13 +3,39 @@
 
 use std::sync::Arc;
 
+use arbitrary::Arbitrary;
 use belljar_fuzz::NoHost;
 use belljar_wasi::{Context, FileKind, Image, Quota, Tree};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: &[u8]| {
-    // What comes first is always the same.
-    let bytes = [b"belljar tree 01\n", input].concat();
+#[derive(Debug, Arbitrary)]
+enum Input<'a> {
+    /// What comes first is always the same.
+    Bytes(&'a [u8]),
+    /// A good one, in which bytes are exchanged.
+    Edited { files: Vec<(Vec<Name>, &'a [u8])>, edits: Vec<(u16, u8)> },
+}
+
+#[derive(Debug, Arbitrary)]
+enum Name {
+    A,
+    B,
+    Long,
+    Accented,
+}
+
+fuzz_target!(|input: Input<'_>| {
+    let bytes = match input {
+        Input::Bytes(bytes) => [b"belljar tree 01\n", bytes].concat(),
+        Input::Edited { files, edits } => {
+            let Some(mut bytes) = pack(&files) else { return };
+            for (at, byte) in edits {
+                let length = bytes.len();
+                bytes[usize::from(at) % length] = byte;
+            }
+            bytes
+        }
+    };
     let Ok(tree) = Tree::open(Arc::new(bytes)) else { return };
     let Ok(image) = Image::new([("/t", tree.clone()), ("/t", tree.clone()), ("/lib", tree.clone())]) else { return };
     let mut context = Context::new(NoHost, &image, Quota { bytes: 0, entries: 0 });
@@ -20,6 +46,18 @@ fuzz_target!(|input: &[u8]| {
     let image = Image::new([("/t", again)]).unwrap();
     assert_eq!(walk(&mut Context::new(NoHost, &image, Quota { bytes: 0, entries: 0 }), "/t"), files);
 });
+
+fn pack(files: &[(Vec<Name>, &[u8])]) -> Option<Vec<u8>> {
+    let name = |name: &Name| match name {
+        Name::A => "a",
+        Name::B => "b",
+        Name::Long => "a-longer-name",
+        Name::Accented => "\u{e9}",
+    };
+    let paths: Vec<String> =
+        files.iter().map(|(names, _)| names.iter().map(name).collect::<Vec<_>>().join("/")).collect();
+    Tree::pack(paths.iter().map(String::as_str).zip(files.iter().map(|(_, contents)| *contents))).ok()
+}
 
 /// Everything below a folder, and what is in it; folders end with a slash. Nothing of it can be changed.
 fn walk(context: &mut Context<NoHost>, root: &str) -> Vec<(String, Vec<u8>)> {

@@ -8,12 +8,12 @@ use belljar_fuzz::Conversation;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
-const TOOLS: &[(&str, &[&str])] = &[
+/// Every tool with the arguments that a call makes no sense without, and the others.
+const TOOLS: &[(&str, &[&str], &[&str])] = &[
     (
         "run_code",
+        &["code", "language"],
         &[
-            "code",
-            "language",
             "stdin",
             "session",
             "args",
@@ -27,19 +27,19 @@ const TOOLS: &[(&str, &[&str])] = &[
             "memory_mb",
         ],
     ),
-    ("write_file", &["session", "path", "text", "base64", "append"]),
-    ("read_file", &["session", "path", "offset", "limit"]),
-    ("list_files", &["session", "path"]),
-    ("install_packages", &["packages", "language", "session"]),
-    ("list_packages", &["language", "packages", "session"]),
-    ("list_runtimes", &[]),
-    ("configure_environment", &["type", "path", "name"]),
-    ("get_environment", &[]),
-    ("list_sessions", &[]),
-    ("close_session", &["session"]),
-    ("fork_session", &["session", "as"]),
-    ("save_session", &["session", "as"]),
-    ("restore_session", &["session", "as"]),
+    ("write_file", &["session", "path", "text"], &["base64", "append"]),
+    ("read_file", &["session", "path"], &["offset", "limit"]),
+    ("list_files", &["session"], &["path"]),
+    ("install_packages", &["packages"], &["language", "session"]),
+    ("list_packages", &[], &["language", "packages", "session"]),
+    ("list_runtimes", &[], &[]),
+    ("configure_environment", &["type"], &["path", "name"]),
+    ("get_environment", &[], &[]),
+    ("list_sessions", &[], &[]),
+    ("close_session", &["session"], &[]),
+    ("fork_session", &["session", "as"], &[]),
+    ("save_session", &["session", "as"], &[]),
+    ("restore_session", &["session", "as"], &[]),
 ];
 
 /// Texts that mean something to one argument or another.
@@ -87,10 +87,15 @@ impl<'a> Arbitrary<'a> for Call {
         if u.ratio(1, 50)? {
             return Ok(Self { tool: text(u)?, arguments: value(u, 3)? });
         }
-        let (tool, names) = u.choose(TOOLS)?;
+        let (tool, required, others) = u.choose(TOOLS)?;
         let mut arguments = Map::new();
-        for name in *names {
-            if u.ratio(1, 2)? {
+        for name in *required {
+            if u.ratio(31, 32)? {
+                arguments.insert((*name).to_owned(), meant(u, name)?);
+            }
+        }
+        for name in *others {
+            if u.ratio(1, 10)? {
                 arguments.insert((*name).to_owned(), meant(u, name)?);
             }
         }
@@ -103,11 +108,14 @@ impl<'a> Arbitrary<'a> for Call {
 
 /// A value that the argument could have, or any.
 fn meant(u: &mut Unstructured<'_>, name: &str) -> arbitrary::Result<Value> {
-    if u.ratio(1, 16)? {
+    if u.ratio(1, 32)? {
         return value(u, 3);
     }
     Ok(match name {
         "session" | "as" => u.choose(&["s", "t"])?.to_string().into(),
+        "path" => u.choose(&["a", "b.png", "d/e.txt", "./d//e.txt", "d"])?.to_string().into(),
+        "language" => u.choose(&["python", "javascript", "c", "php", "bash", "java", "R"])?.to_string().into(),
+        "engine" => u.choose(&["auto", "native", "wasm"])?.to_string().into(),
         "args" | "compiler_args" | "packages" => list(u)?.into(),
         "env" | "variables" => {
             let mut map = Map::new();
