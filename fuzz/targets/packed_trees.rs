@@ -55,7 +55,7 @@ fn pack(files: &[(Vec<Name>, &[u8])]) -> Option<Vec<u8>> {
         Name::Accented => "\u{e9}",
     };
     let paths: Vec<String> =
-        files.iter().map(|(names, _)| names.iter().map(name).collect::<Vec<_>>().join("/")).collect();
+        files.iter().map(|(names, _)| names.iter().take(8).map(name).collect::<Vec<_>>().join("/")).collect();
     Tree::pack(paths.iter().map(String::as_str).zip(files.iter().map(|(_, contents)| *contents))).ok()
 }
 
