@@ -564,47 +564,78 @@ mod tests {
         assert_eq!(refused(request).1, "`files` names both `a` and `a/b`, so `a` would be a file and a directory");
     }
 
-    /// Text of any kind, but often what somebody could have meant.
-    fn text(meant: &'static [&'static str]) -> impl Strategy<Value = String> {
-        prop_oneof![6 => proptest::sample::select(meant).prop_map(str::to_owned), 1 => any::<String>()]
+    type Words = &'static [&'static str];
+
+    /// Mostly what somebody would send, now and then what nobody should, or anything.
+    fn text(good: Words, bad: Words) -> impl Strategy<Value = String> {
+        let one_of = |words: Words| proptest::sample::select(words).prop_map(str::to_owned);
+        prop_oneof![40 => one_of(good), 1 => one_of(bad), 1 => any::<String>()]
     }
 
-    fn texts(meant: &'static [&'static str]) -> impl Strategy<Value = Vec<String>> {
-        proptest::collection::vec(text(meant), 0..4)
+    fn texts(good: Words, bad: Words) -> impl Strategy<Value = Vec<String>> {
+        proptest::collection::vec(text(good, bad), 0..3)
+    }
+
+    fn pairs() -> impl Strategy<Value = Vec<(String, String)>> {
+        let name = text(&["a", "B_1", "_", "HOME", "x9"], &["1a", "a b", "A=B", "", "a\0"]);
+        proptest::collection::vec((name, text(&["1", "\"x\""], &["a\0b"])), 0..3)
+    }
+
+    /// A limit, mostly none, mostly one that can be had.
+    fn limit<T: Clone + std::fmt::Debug>(
+        [floor, ceiling]: [u64; 2],
+        of: fn(u64) -> T,
+    ) -> impl Strategy<Value = Option<T>> {
+        let value = prop_oneof![8 => floor..=ceiling, 1 => 0..=ceiling.saturating_mul(2), 1 => any::<u64>()];
+        proptest::option::weighted(0.3, value.prop_map(of))
     }
 
     fn limits_request() -> impl Strategy<Value = LimitsRequest> {
-        let size = || proptest::option::weighted(0.2, prop_oneof![0u64..(4 << 30), any::<u64>()].prop_map(Bytes::new));
-        let count = || proptest::option::weighted(0.2, prop_oneof![0u32..100_000, any::<u32>()]);
-        let time = || {
-            proptest::option::weighted(0.2, prop_oneof![0u64..700_000, any::<u64>()].prop_map(Duration::from_millis))
+        let (floor, ceiling) = (Limits::FLOOR, Limits::CEILING);
+        let millis = |duration: Duration| u64::try_from(duration.as_millis()).expect("a few minutes");
+        let time = |[floor, ceiling]: [Duration; 2]| limit([millis(floor), millis(ceiling)], Duration::from_millis);
+        let size = |[floor, ceiling]: [Bytes; 2]| limit([floor.get(), ceiling.get()], Bytes::new);
+        let count = |[floor, ceiling]: [u32; 2]| {
+            limit([floor.into(), ceiling.into()], |count| u32::try_from(count).unwrap_or(u32::MAX))
         };
-        (time(), time(), size(), size(), count(), count(), size()).prop_map(
-            |(wall, cpu, memory, disk, files, processes, output)| LimitsRequest {
-                wall,
-                cpu,
-                memory,
-                disk,
-                files,
-                processes,
-                output,
-            },
-        )
+        let all = (
+            time([floor.wall, ceiling.wall]),
+            time([floor.cpu, ceiling.cpu]),
+            size([floor.memory, ceiling.memory]),
+            size([floor.disk, ceiling.disk]),
+            count([floor.files, ceiling.files]),
+            count([floor.processes, ceiling.processes]),
+            size([floor.output, ceiling.output]),
+        );
+        all.prop_map(|(wall, cpu, memory, disk, files, processes, output)| LimitsRequest {
+            wall,
+            cpu,
+            memory,
+            disk,
+            files,
+            processes,
+            output,
+        })
     }
-
-    const PATHS: &[&str] = &["a", "a/b", "./a", "main.py", "main.c", "b//c", "../a", "/etc/passwd", "d/e/f.csv"];
-    const NAMES: &[&str] = &["a", "B_1", "_", "1a", "a b", "HOME", "A=B", ""];
 
     fn request() -> impl Strategy<Value = Request> {
         let code =
-            text(&["print(1)", "```python\n1\n```", "#!/bin/bash\necho 1", "echo 1;", "int main(){}", "\0", " "]);
-        let language = proptest::option::of(text(&["python", "py", "c", "php", "javascript", "bash", "klingon"]));
-        let files = proptest::collection::vec((text(PATHS), proptest::collection::vec(any::<u8>(), 0..9)), 0..4);
-        let pairs = || proptest::collection::vec((text(NAMES), text(&["1", "\"x\"", "a\0b"])), 0..3);
-        let rest =
-            (texts(&["-x", "a\0b"]), texts(&["-O2", "-std=c11", "-Wl,x", "-I/"]), texts(&["pandas"]), pairs(), pairs());
-        let session = proptest::option::weighted(0.2, text(&["s", "..", "a/b"]));
-        (code, language, files, rest, session, limits_request()).prop_map(
+            text(&["print(1)", "```python\n1\n```", "#!/bin/bash\necho 1", "class A {}"], &["\0", " ", "", "```"]);
+        let language = text(&["python", "py", "javascript", "c", "php", "java", "bash"], &["klingon", ""]);
+        let path = text(
+            &["a", "b", "./c", "d//e", "d/f.csv", "main.txt", "lib.c"],
+            &["main.py", "main.c", "a/b", "../a", "/etc/passwd", "", ".", "d/../../x"],
+        );
+        let files = proptest::collection::vec((path, proptest::collection::vec(any::<u8>(), 0..9)), 0..4);
+        let rest = (
+            texts(&["-x", "--", "ü"], &["a\0b"]),
+            prop_oneof![4 => Just(Vec::new()), 1 => texts(&["-O2", "-std=c11", "-DA=1"], &["-Wl,x", "-I/", "-D", "@x"])],
+            prop_oneof![4 => Just(Vec::new()), 1 => texts(&["pandas", "a==1"], &["-r x"])],
+            pairs(),
+            prop_oneof![4 => Just(Vec::new()), 1 => pairs()],
+        );
+        let session = proptest::option::weighted(0.2, text(&["s", "a-1.b"], &["..", "a/b", ""]));
+        (code, proptest::option::weighted(0.9, language), files, rest, session, limits_request()).prop_map(
             |(code, language, files, (args, compiler_args, packages, env, variables), session, limits)| Request {
                 code: code.into_bytes(),
                 language,
@@ -693,7 +724,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_admitted_was_checked(request in request(), ceilings in proptest::option::of(ceilings())) {
+        fn what_is_admitted_was_checked(request in request(), ceilings in proptest::option::weighted(0.2, ceilings())) {
             let policy = Policy { ceilings: ceilings.unwrap_or(Limits::CEILING), ..Policy::default() };
             let asked = request.limits;
             match policy.admit(request) {

@@ -1,11 +1,12 @@
-//! Random sequences of operations, against a model that is too simple to be wrong: a map from paths.
+//! Random sequences of operations, against a model that is too simple to be wrong: a map from paths. To be saved and restored, or to rest
+//! while its disk is elsewhere, changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
 use super::guest::{CREATE, DIRECTORY, EXCLUSIVE, Guest, READ, TRUNCATE, WRITE};
-use crate::{Errno, Quota, Usage};
+use crate::{Disk, Errno, Quota, RestoredDisk, SaveReader, SaveWriter, Usage};
 
 const QUOTA: Quota = Quota { bytes: 60, entries: 8 };
 
@@ -20,6 +21,8 @@ enum Operation {
     Unlink { path: String },
     Rename { from: String, to: String },
     Link { from: String, to: String },
+    Restore,
+    Rest,
 }
 
 fn path() -> impl Strategy<Value = String> {
@@ -40,6 +43,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => path().prop_map(|path| Operation::Unlink { path }),
         3 => (path(), path()).prop_map(|(from, to)| Operation::Rename { from, to }),
         1 => (path(), path()).prop_map(|(from, to)| Operation::Link { from, to }),
+        1 => Just(Operation::Restore),
+        1 => Just(Operation::Rest),
     ]
 }
 
@@ -265,7 +270,29 @@ fn step(guest: &mut Guest, model: &mut Model, operation: &Operation, fill: u8) {
         Operation::Unlink { path } => assert_eq!(guest.unlink(path), model.unlink(path)),
         Operation::Rename { from, to } => assert_eq!(guest.rename(from, to), model.rename(from, to)),
         Operation::Link { from, to } => assert_eq!(guest.link(from, to), model.link(from, to)),
+        Operation::Restore => restore(guest),
+        Operation::Rest => {
+            let mut disk = Disk::new(QUOTA, 0);
+            guest.context.swap_disk(&mut disk);
+            guest.context.swap_disk(&mut disk.clone());
+        }
     }
+}
+
+/// Puts a guest in the place of this one that was made from what was saved of it.
+fn restore(guest: &mut Guest) {
+    let mut disk = Disk::new(QUOTA, 0);
+    guest.context.swap_disk(&mut disk);
+    let mut saved = Vec::new();
+    disk.save(&mut SaveWriter(&mut saved)).unwrap();
+    guest.context.save_descriptors(&mut SaveWriter(&mut saved)).unwrap();
+    let mut rest = saved.as_slice();
+    let mut from = SaveReader(&mut rest);
+    let mut disk = RestoredDisk::read(&mut from, QUOTA, 0).unwrap();
+    *guest = Guest::with(QUOTA);
+    guest.context.restore_descriptors(&mut from, &mut disk).unwrap();
+    guest.context.swap_disk(&mut disk.into_disk());
+    assert_eq!(rest, b"");
 }
 
 /// That both hold the same.
