@@ -15,6 +15,8 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
+pub use ::attacks::Level;
+
 /// Uid and gid of whoever runs belljar in the set-ups that are not root's.
 pub const TEST_USER: u32 = 60_999;
 
@@ -61,28 +63,6 @@ impl Setup {
             Self::Unprivileged | Self::Root => Level::Full,
             Self::MaskedProc => Level::FullNoProc,
             Self::NoUserNamespaces => Level::Landlock,
-        }
-    }
-}
-
-/// Isolation levels as results name them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// Every layer.
-    Full,
-    /// Every layer, and no /proc in the jail.
-    FullNoProc,
-    /// No namespaces: Landlock, seccomp and the subreaper.
-    Landlock,
-}
-
-impl Level {
-    /// As `isolation.level` spells it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::FullNoProc => "full-noproc",
-            Self::Landlock => "landlock",
         }
     }
 }

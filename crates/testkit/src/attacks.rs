@@ -1,4 +1,4 @@
-//! The attack corpus: every attack as a row of one table, and how a row is tried.
+//! Every attack as a row of one table, and how a row is tried. What guests run is the corpus in the crate `attacks`.
 //!
 //! Each attack has a control, which shows that the guest works and that the attack would be seen; then the attack,
 //! with the exact way it must end; then the check that the host is as it was.
@@ -7,7 +7,7 @@ mod collection;
 mod deaths;
 mod endings;
 mod neighbours;
-pub mod probes;
+mod probes;
 mod refusals;
 mod resources;
 mod streams;
@@ -16,10 +16,16 @@ pub mod wasm;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use ::attacks::probes::{self as corpus, Probe};
+use ::attacks::{
+    BASH_BOMB, ENDINGS, FILES, KERNEL, LEAVINGS, NEIGHBOUR, NETWORK, OUTPUTS, PROCESSES, RESOURCES, TERMINAL,
+    wasm as guests,
+};
+
 use crate::arena::Setup;
 use crate::run::Program;
 use crate::stage::{Stage, Starts};
-use probes::Probe;
+pub(crate) use probes::with_layers_left_out;
 
 /// One attack.
 #[derive(Debug)]
@@ -129,30 +135,6 @@ fn attempt_with(starts: Starts, group: Group, setup: Setup, belljar: &Path) {
     assert!(failed.is_empty(), "{setup:?}: these attacks got through or misbehaved (messages above): {failed:?}");
 }
 
-const fn python(code: &'static str) -> Program {
-    Program { language: "python", code }
-}
-
-macro_rules! probes {
-    ($file:literal) => {
-        python(concat!(include_str!("../attacks/probe.py"), include_str!(concat!("../attacks/", $file))))
-    };
-}
-
-const RESOURCES: Program = python(include_str!("../attacks/resources.py"));
-const ENDINGS: Program = python(include_str!("../attacks/endings.py"));
-const OUTPUTS: Program = python(include_str!("../attacks/outputs.py"));
-const LEAVINGS: Program = python(include_str!("../attacks/leavings.py"));
-const NEIGHBOUR: Program = python(include_str!("../attacks/neighbour.py"));
-const BASH_BOMB: Program = Program { language: "bash", code: include_str!("../attacks/bomb.sh") };
-
-/// Probe programs, for whoever runs some of their probes with a layer left out.
-pub(crate) const FILES: Program = probes!("files.py");
-pub(crate) const PROCESSES: Program = probes!("processes.py");
-pub(crate) const NETWORK: Program = probes!("network.py");
-pub(crate) const KERNEL: Program = probes!("kernel.py");
-const TERMINAL: Program = probes!("terminal.py");
-
 const fn probing(
     name: &'static str,
     group: Group,
@@ -183,14 +165,14 @@ use Row::{Table, Trap, Untried};
 #[rustfmt::skip]
 pub static ATTACKS: &[Attack] = &[
     probing("files", Files, &[Table(1), Table(2), Table(6), Table(22), Table(23), Table(25), Trap(24),
-        Untried("hard links")], FILES, probes::FILES),
+        Untried("hard links")], FILES, corpus::FILES),
     probing("processes", Processes, &[Table(2), Table(3), Table(4), Table(5), Table(7), Table(21), Trap(2)],
-        PROCESSES, probes::PROCESSES),
-    probing("network", Network, &[Table(8), Table(9), Table(10), Table(11), Table(17)], NETWORK, probes::NETWORK),
+        PROCESSES, corpus::PROCESSES),
+    probing("network", Network, &[Table(8), Table(9), Table(10), Table(11), Table(17)], NETWORK, corpus::NETWORK),
     probing("kernel", Kernel, &[Table(12), Table(13), Table(14), Table(15), Table(16), Table(18), Table(19),
-        Table(23), Table(24), Table(25), Table(26), Trap(13), Trap(14), Trap(15)], KERNEL, probes::KERNEL),
+        Table(23), Table(24), Table(25), Table(26), Trap(13), Trap(14), Trap(15)], KERNEL, corpus::KERNEL),
     Attack { name: "terminal", group: Terminal, rows: &[Table(20)], program: TERMINAL,
-        verify: Verify::ProbesAtTerminal(probes::TERMINAL) },
+        verify: Verify::ProbesAtTerminal(corpus::TERMINAL) },
 
     attack("fork count", Floods, &[Table(27)], RESOURCES, resources::fork_count),
     attack("fork bomb", Floods, &[Table(27), Trap(21)], RESOURCES, resources::fork_bomb),
@@ -256,42 +238,29 @@ pub static ATTACKS: &[Attack] = &[
     attack("scratch directory planted by another", Levels, &[Untried("planted directories")], ENDINGS, refusals::planted_scratch),
     attack("inputs below the workspace are visible", Levels, &[Trap(5)], ENDINGS, refusals::inputs_visible),
 
-    attack("wasm: files", WasmGuests, &[Untried("wasm: files")],
-        python(include_str!("../attacks/wasm/files.py")), wasm::files),
-    attack("wasm: files, in JavaScript", WasmGuests, &[Untried("wasm: files")], WASM_FILES_JS, wasm::files_of_javascript),
-    attack("wasm: files and processes, in Ruby", WasmGuests, &[Untried("wasm: files")], WASM_FILES_RB, wasm::files_of_ruby),
-    attack("wasm: files and processes, in PHP", WasmGuests, &[Untried("wasm: files")], WASM_FILES_PHP, wasm::files_of_php),
-    attack("wasm: files, in Lua", WasmGuests, &[Untried("wasm: files")], WASM_FILES_LUA, wasm::files_of_lua),
-    attack("wasm: files, in C", WasmGuests, &[Untried("wasm: files")], WASM_FILES_C, wasm::files_of_c),
-    attack("wasm: files, in SQL", WasmGuests, &[Untried("wasm: files")], WASM_FILES_SQL, wasm::files_of_sql),
-    attack("wasm: sockets and processes", WasmGuests, &[Untried("wasm: network")],
-        python(include_str!("../attacks/wasm/network.py")), wasm::network),
-    attack("wasm: frames", WasmGuests, &[Untried("protocol frames in output")], WASM_FRAMES, wasm::frames),
-    attack("wasm: flood", WasmGuests, &[Table(31)], WASM_FLOOD, wasm::flood),
+    attack("wasm: files", WasmGuests, &[Untried("wasm: files")], guests::FILES, wasm::files),
+    attack("wasm: files, in JavaScript", WasmGuests, &[Untried("wasm: files")], guests::FILES_OF_JAVASCRIPT, wasm::files_of_javascript),
+    attack("wasm: files and processes, in Ruby", WasmGuests, &[Untried("wasm: files")], guests::FILES_OF_RUBY, wasm::files_of_ruby),
+    attack("wasm: files and processes, in PHP", WasmGuests, &[Untried("wasm: files")], guests::FILES_OF_PHP, wasm::files_of_php),
+    attack("wasm: files, in Lua", WasmGuests, &[Untried("wasm: files")], guests::FILES_OF_LUA, wasm::files_of_lua),
+    attack("wasm: files, in C", WasmGuests, &[Untried("wasm: files")], guests::FILES_OF_C, wasm::files_of_c),
+    attack("wasm: files, in SQL", WasmGuests, &[Untried("wasm: files")], guests::FILES_OF_SQL, wasm::files_of_sql),
+    attack("wasm: sockets and processes", WasmGuests, &[Untried("wasm: network")], guests::NETWORK, wasm::network),
+    attack("wasm: frames", WasmGuests, &[Untried("protocol frames in output")], guests::FRAMES, wasm::frames),
+    attack("wasm: flood", WasmGuests, &[Table(31)], guests::FLOOD, wasm::flood),
     attack("wasm: no way out", WasmGuests, &[Untried("promotion where native is refused")], WASM_THREAD, wasm::no_way_out),
-    attack("wasm: the worker's walls", WasmWorker, &[Trap(26)], WASM_SLEEPER, wasm::worker),
-    attack("wasm: server killed", WasmWorker, &[Untried("kill -9 of the server")], WASM_SLEEPER, wasm::server_killed),
-    attack("wasm: worker killed", WasmWorker, &[Untried("kill -9 of the worker")], WASM_SLEEPER, wasm::worker_killed),
+    attack("wasm: the worker's walls", WasmWorker, &[Trap(26)], guests::SLEEPER, wasm::worker),
+    attack("wasm: server killed", WasmWorker, &[Untried("kill -9 of the server")], guests::SLEEPER, wasm::server_killed),
+    attack("wasm: worker killed", WasmWorker, &[Untried("kill -9 of the worker")], guests::SLEEPER, wasm::worker_killed),
     attack("wasm: hostile cache", WasmCache, &[Untried("wasm: the cache")], WASM_HELLO, wasm::hostile_cache),
 ];
 
 /// Where WebAssembly stops, in both of its ways; natively it does what it says.
-const WASM_THREAD: Program = python(
-    "import threading\nprint('start')\nthread = threading.Thread(target=print, args=['in it'])\nthread.start()\nthread.join()",
-);
-const WASM_SLEEPER: Program = python("import time\ntime.sleep(3)\nprint('slept')");
-const WASM_FRAMES: Program = python(include_str!("../attacks/wasm/frames.py"));
-const WASM_FLOOD: Program = python(
-    "import os, sys\nos.write(1, b'x\\n'); os.write(2, b'y\\n')\nblock = b'z' * (1 << 20)\n\
-     while sys.argv[1] != 'control': os.write(1, block); os.write(2, block)",
-);
+const WASM_THREAD: Program = Program {
+    language: "python",
+    code: "import threading\nprint('start')\nthread = threading.Thread(target=print, args=['in it'])\nthread.start()\nthread.join()",
+};
 const WASM_HELLO: Program = Program { language: "javascript", code: "console.log('hello')" };
-const WASM_FILES_RB: Program = Program { language: "ruby", code: include_str!("../attacks/wasm/files.rb") };
-const WASM_FILES_LUA: Program = Program { language: "lua", code: include_str!("../attacks/wasm/files.lua") };
-const WASM_FILES_SQL: Program = Program { language: "sql", code: include_str!("../attacks/wasm/files.sql") };
-const WASM_FILES_C: Program = Program { language: "c", code: include_str!("../attacks/wasm/files.c") };
-const WASM_FILES_PHP: Program = Program { language: "php", code: include_str!("../attacks/wasm/files.php") };
-const WASM_FILES_JS: Program = Program { language: "javascript", code: include_str!("../attacks/wasm/files.js") };
 
 /// Entries of the threat list that have no attack here, and where they are dealt with.
 pub static ELSEWHERE: &[(Row, &str)] = &[

@@ -6,8 +6,10 @@
 
 use std::path::Path;
 
+use ::attacks::{FILES, KERNEL, PROCESSES};
+
 use crate::arena::{Level, Setup};
-use crate::attacks::{FILES, KERNEL, PROCESSES, probes};
+use crate::attacks::with_layers_left_out;
 use crate::run::Program;
 use crate::stage::Stage;
 
@@ -114,9 +116,9 @@ pub fn prove(layer: &str, setup: Setup, belljar: &Path) {
             Ok(stage) => stage,
             Err(unavailable) => return unavailable.skip(setup),
         };
-        let with = probes::with_layers_left_out(&stage, guard.program, guard.probes, guard.covers);
+        let with = with_layers_left_out(&stage, guard.program, guard.probes, guard.covers);
         let left_out: Vec<&str> = guard.covers.iter().copied().chain([layer]).collect();
-        let without = probes::with_layers_left_out(&stage, guard.program, guard.probes, &left_out);
+        let without = with_layers_left_out(&stage, guard.program, guard.probes, &left_out);
         for name in guard.probes {
             let verdicts = (&*with[*name].verdict, &*without[*name].verdict);
             let reports = (&with[*name], &without[*name]);

@@ -1,87 +1,14 @@
-//! The host's process table, read from /proc: who of a run is still there.
+//! The host's process table: who of a run is still there.
 
-use std::fs;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+pub use ::attacks::processes::{Process, all, find, kill, leftovers, marked, peak_memory, terminate};
 
 /// How long after the end of a run any of its processes may still be seen.
 pub const GRACE: Duration = Duration::from_millis(100);
 
-/// One process as /proc shows it. Zombies have no arguments and so carry no marker: they hold nothing but their pid.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Process {
-    /// Process id, in the namespace of the tests.
-    pub pid: i32,
-    /// Parent's process id.
-    pub parent: i32,
-    /// Real, effective, saved and file-system uid, as the tests' namespace numbers them.
-    pub uids: Vec<u32>,
-    /// State letter: `T` stopped, `t` traced, `Z` zombie.
-    pub state: char,
-    /// Pid of who traces it, 0 for nobody.
-    pub tracer: i32,
-    /// Program and arguments, separated by NUL.
-    pub arguments: String,
-}
-
-/// The process with this pid.
-pub fn find(pid: i32) -> Option<Process> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    Some(Process {
-        pid,
-        parent: field("PPid:")?.parse().ok()?,
-        uids: field("Uid:")?.split_whitespace().filter_map(|uid| uid.parse().ok()).collect(),
-        state: field("State:")?.chars().next()?,
-        tracer: field("TracerPid:")?.parse().ok()?,
-        arguments: String::from_utf8_lossy(&arguments).into_owned(),
-    })
-}
-
-/// Every process.
-pub fn all() -> Vec<Process> {
-    let entries = fs::read_dir("/proc").expect("/proc is mounted");
-    entries.filter_map(|entry| find(entry.ok()?.file_name().to_str()?.parse().ok()?)).collect()
-}
-
-/// Processes whose arguments contain `marker`.
-pub fn marked(marker: &str) -> Vec<Process> {
-    all().into_iter().filter(|process| process.arguments.contains(marker)).collect()
-}
-
-/// Fails if anything marked is left after `grace`. What is left is killed first: it would disturb the tests that
-/// follow.
+/// Fails if anything marked is left after `grace`. What is left is killed first.
 pub fn assert_gone(marker: &str, grace: Duration) {
-    let end = Instant::now() + grace;
-    let mut left = marked(marker);
-    while !left.is_empty() && Instant::now() < end {
-        thread::sleep(Duration::from_millis(5));
-        left = marked(marker);
-    }
-    for process in &left {
-        kill(process.pid);
-    }
+    let left = leftovers(marker, grace);
     assert!(left.is_empty(), "{} processes are left {grace:?} after the run: {left:#?}", left.len());
-}
-
-/// SIGKILL to one process that a test started. That it is already gone is no failure.
-pub fn kill(pid: i32) {
-    let pid = Pid::from_raw(pid).expect("pids are positive");
-    let _ = kill_process(pid, Signal::KILL);
-}
-
-/// SIGTERM to one process that a test started.
-pub fn terminate(pid: i32) {
-    let pid = Pid::from_raw(pid).expect("pids are positive");
-    let _ = kill_process(pid, Signal::TERM);
-}
-
-/// Highest resident set so far, in bytes.
-pub fn peak_memory(pid: i32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?;
-    Some(kibibytes.trim().parse::<u64>().ok()? * 1024)
 }

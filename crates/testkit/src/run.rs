@@ -9,24 +9,16 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub use ::attacks::Program;
 use serde::Deserialize;
 
-use crate::arena::{Level, Setup};
+use crate::arena::Level;
 use crate::processes;
 use crate::runtimes::CACHE;
 use crate::stage::{Stage, Starts};
 
 /// No run of the corpus takes longer. One that does hangs, and is a failure.
 const DEADLINE: Duration = Duration::from_mins(1);
-
-/// A guest program and the language that belljar is told.
-#[derive(Clone, Copy, Debug)]
-pub struct Program {
-    /// Language id.
-    pub language: &'static str,
-    /// Source text.
-    pub code: &'static str,
-}
 
 /// A `belljar run --json` that is being put together.
 #[derive(Debug)]
@@ -124,7 +116,7 @@ impl<'stage> Run<'stage> {
 /// A command of the stage's set-up that has a terminal of its own.
 pub fn at_terminal(stage: &Stage, program: &Path) -> Command {
     let mut command = stage.command(Path::new("/usr/bin/python3"));
-    command.args(["-c", include_str!("../attacks/with_terminal.py")]).arg(program);
+    command.args(["-c", ::attacks::WITH_TERMINAL]).arg(program);
     command
 }
 
@@ -374,13 +366,5 @@ impl<'text> Ending<'text> {
     /// A limit ended it.
     pub fn limit_exceeded(limit: &'text str) -> Self {
         Self { status: "limit_exceeded", exit_code: None, signal: None, limit: Some(limit), process_code: Some(137) }
-    }
-}
-
-/// Where the workspace lies, as the guest sees it.
-pub fn workspace(setup: Setup) -> &'static str {
-    match setup.level() {
-        Level::Full | Level::FullNoProc => "/box",
-        Level::Landlock => ".",
     }
 }

@@ -2,29 +2,25 @@
 //! did.
 
 use std::fs;
-use std::io::{BufRead, BufReader, ErrorKind};
-use std::net::{Ipv4Addr, TcpListener, UdpSocket};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
+use ::attacks::victims::{SECRET_VARIABLE, Secrets, Victims};
 use serde_json::{Value, json};
 
 use crate::arena::{self, Arena, Level, Setup, Unavailable};
 use crate::processes::{self, GRACE};
-use crate::run::{Program, Run, workspace};
+use crate::run::{Program, Run};
 
 /// In the environment of belljar and of the victim process. Where it turns up, something leaked.
 pub const SECRET: &str = "SUPERSECRET-8b1f0c7a";
 
 /// Content of the files that may not be reached.
-const SECRET_FILE: &str = "HOSTSECRET-4d52e9\n";
+const SECRET_FILE: &str = "HOSTSECRET-4d52e9";
 
 /// What a run's interpreter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +58,12 @@ impl Stage {
             fs::create_dir(&path).expect("a fresh directory");
             chown(&path, Some(arena.uid()), Some(arena.uid())).expect("chown of our own directory");
         }
-        let victims = Victims::open(&arena, &directory, &marker);
-        let host = HostState::now(&victims.directory);
+        let secrets = Secrets { variable: SECRET.to_owned(), file: SECRET_FILE.to_owned() };
+        // Without the marker, which is how leftover processes are found: a victim is none.
+        let name = marker.replace("guest", "abstract");
+        let python = arena.command(Path::new("/usr/bin/python3"));
+        let victims = Victims::open(directory.join("forbidden"), &name, secrets, python).expect("victims");
+        let host = HostState::now();
         Ok(Self {
             arena,
             starts: Starts::Cold,
@@ -126,7 +126,7 @@ impl Stage {
     /// The directory that a guest must not reach. It holds a file `secret` and one `canary`, and anyone may write to
     /// both it and the latter.
     pub fn forbidden(&self) -> &Path {
-        &self.victims.directory
+        self.victims.directory()
     }
 
     /// A command in this set-up, beside belljar: with the secret in its environment, and descriptor 7 open on the
@@ -134,7 +134,7 @@ impl Stage {
     pub fn command(&self, program: &Path) -> Command {
         let mut command = self.arena.command(Path::new("/bin/sh"));
         command.args(["-c", r#"exec 7<"$1"; shift; exec "$@""#, "sh"]).arg(self.victims.secret_file()).arg(program);
-        command.current_dir(self.work()).env("BELLJAR_TEST_SECRET", SECRET).env("LANG", "C.UTF-8");
+        command.current_dir(self.work()).env(SECRET_VARIABLE, SECRET).env("LANG", "C.UTF-8");
         command.env("HOME", self.directory.join("home")).env("TMPDIR", self.temporary());
         command
     }
@@ -162,13 +162,7 @@ impl Stage {
 
     /// What probe programs are told of the host, as the JSON of their first argument.
     pub fn facts(&self) -> Value {
-        let mut facts = self.victims.facts();
-        let init = match self.level() {
-            Level::Full | Level::FullNoProc => json!(1),
-            Level::Landlock => json!("parent"),
-        };
-        facts["init"] = init;
-        facts["workspace"] = json!(workspace(self.setup()));
+        let mut facts = self.victims.facts(self.level()).expect("the victims are there");
         facts["marker"] = json!(self.marker);
         facts
     }
@@ -185,8 +179,10 @@ impl Stage {
     /// Fails if the attack changed anything on the host, reached a victim, or left something behind.
     pub fn assert_unharmed(&self) {
         processes::assert_gone(&self.marker, GRACE);
-        self.victims.assert_unreached();
-        assert_eq!(HostState::now(&self.victims.directory), self.host, "the host changed");
+        assert_eq!(self.victims.reached(), [""; 0]);
+        assert_eq!(self.victims.harmed_process(), None);
+        assert_eq!(self.victims.changed_files().expect("the victims are there"), [Path::new(""); 0]);
+        assert_eq!(HostState::now(), self.host, "the host changed");
         self.assert_no_orphaned_cgroups();
         self.assert_nothing_left();
     }
@@ -230,145 +226,18 @@ impl Drop for Stage {
     }
 }
 
-/// Things of the host's. All are as open as they can be, so that nothing but the jail protects them.
-#[derive(Debug)]
-struct Victims {
-    directory: PathBuf,
-    tcp: TcpListener,
-    udp: UdpSocket,
-    abstract_socket: UnixListener,
-    abstract_name: String,
-    pathname_socket: UnixListener,
-    process: Child,
-    told: Told,
-}
-
-/// What the victim process says of itself.
-#[derive(Debug, Deserialize)]
-struct Told {
-    pid: i32,
-    session: i32,
-    shared_memory: i64,
-    message_queue: String,
-    namespaces: Value,
-}
-
-impl Victims {
-    fn open(arena: &Arena, parent: &Path, marker: &str) -> Self {
-        let directory = parent.join("forbidden");
-        fs::create_dir(&directory).expect("a fresh directory");
-        fs::write(directory.join("secret"), SECRET_FILE).expect("our own directory");
-        fs::write(directory.join("canary"), "alive\n").expect("our own directory");
-        let pathname_socket = UnixListener::bind(directory.join("socket")).expect("a fresh name");
-        for (name, mode) in [("secret", 0o644), ("canary", 0o666), ("socket", 0o777), ("", 0o777)] {
-            fs::set_permissions(directory.join(name), fs::Permissions::from_mode(mode)).expect("our own file");
-        }
-        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port");
-        let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port");
-        // Without the marker, which is how leftover processes are found: a victim is none.
-        let abstract_name = marker.replace("guest", "abstract");
-        let address = SocketAddr::from_abstract_name(&abstract_name).expect("short enough");
-        let abstract_socket = UnixListener::bind_addr(&address).expect("a fresh name");
-        tcp.set_nonblocking(true).expect("a socket");
-        udp.set_nonblocking(true).expect("a socket");
-        abstract_socket.set_nonblocking(true).expect("a socket");
-        pathname_socket.set_nonblocking(true).expect("a socket");
-        let (process, told) = start_victim(arena);
-        Self { directory, tcp, udp, abstract_socket, abstract_name, pathname_socket, process, told }
-    }
-
-    fn secret_file(&self) -> PathBuf {
-        self.directory.join("secret")
-    }
-
-    fn facts(&self) -> Value {
-        json!({
-            // Backwards: what a guest is told passes through belljar's own memory, where nothing but a leak may put
-            // the secret.
-            "secret_backwards": SECRET.chars().rev().collect::<String>(),
-            "secret_file": self.secret_file(),
-            "canary": self.directory.join("canary"),
-            "directory": self.directory,
-            "socket_file": self.directory.join("socket"),
-            "abstract_socket": self.abstract_name,
-            "tcp_port": self.tcp.local_addr().expect("bound").port(),
-            "udp_port": self.udp.local_addr().expect("bound").port(),
-            "victim": self.told.pid,
-            "session": self.told.session,
-            "shared_memory": self.told.shared_memory,
-            "message_queue": self.told.message_queue,
-            "namespaces": self.told.namespaces,
-            "passwd": fs::read_to_string("/etc/passwd").expect("every host has one"),
-        })
-    }
-
-    fn assert_unreached(&self) {
-        let would_block = |reached: Option<ErrorKind>, name: &str| {
-            assert_eq!(reached, Some(ErrorKind::WouldBlock), "{name} was reached");
-        };
-        would_block(self.tcp.accept().err().map(|error| error.kind()), "the TCP listener");
-        would_block(self.udp.recv(&mut [0; 1]).err().map(|error| error.kind()), "the UDP socket");
-        would_block(self.abstract_socket.accept().err().map(|error| error.kind()), "the abstract socket");
-        would_block(self.pathname_socket.accept().err().map(|error| error.kind()), "the pathname socket");
-        let process = processes::find(self.told.pid).expect("the victim process lives");
-        let unharmed = ['R', 'S'].contains(&process.state) && process.tracer == 0;
-        assert!(unharmed, "the victim process was stopped or traced: {process:?}");
-    }
-}
-
-impl Drop for Victims {
-    fn drop(&mut self) {
-        // It ends when its input does, and takes its message queue with it. A guest that stopped it is reported
-        // already.
-        drop(self.process.stdin.take());
-        let end = Instant::now() + Duration::from_secs(2);
-        while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < end {
-            thread::sleep(Duration::from_millis(2));
-        }
-        drop(self.process.kill());
-        drop(self.process.wait());
-    }
-}
-
-fn start_victim(arena: &Arena) -> (Child, Told) {
-    let mut process = arena
-        .command(Path::new("/usr/bin/python3"))
-        .args(["-c", include_str!("../attacks/victim.py")])
-        .env("BELLJAR_TEST_SECRET", SECRET)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("python3 is installed");
-    let mut line = String::new();
-    BufReader::new(process.stdout.take().expect("piped above")).read_line(&mut line).expect("a pipe");
-    let told = serde_json::from_str(&line).unwrap_or_else(|error| panic!("the victim said `{line}`: {error}"));
-    (process, told)
-}
-
-/// What of the host is compared before and after.
+/// What of the host is compared before and after, beside the victims.
 #[derive(Debug, PartialEq, Eq)]
 struct HostState {
-    /// Path, content, and modification time in nanoseconds, links, mode of everything in the forbidden directory.
-    files: Vec<(PathBuf, Vec<u8>, i128, u64, u32)>,
     mounts: usize,
     host_name: String,
     core_pattern: String,
 }
 
 impl HostState {
-    fn now(directory: &Path) -> Self {
-        let mut files = Vec::new();
-        for entry in fs::read_dir(directory).expect("our own directory") {
-            let path = entry.expect("our own directory").path();
-            let metadata = path.symlink_metadata().expect("our own file");
-            let content = if metadata.is_file() { fs::read(&path).expect("our own file") } else { Vec::new() };
-            let modified = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
-            files.push((path, content, modified, metadata.nlink(), metadata.mode()));
-        }
-        files.sort();
+    fn now() -> Self {
         let read = |path: &str| fs::read_to_string(path).expect("every Linux has it");
         Self {
-            files,
             mounts: read("/proc/self/mountinfo").lines().count(),
             host_name: read("/proc/sys/kernel/hostname"),
             core_pattern: read("/proc/sys/kernel/core_pattern"),
@@ -405,7 +274,5 @@ fn orphaned_cgroups() -> Vec<PathBuf> {
 
 /// The content of the secret file: it must turn up in nothing that a run gives back.
 pub fn contains_secret(bytes: &[u8]) -> bool {
-    [SECRET, SECRET_FILE.trim_end()]
-        .iter()
-        .any(|secret| bytes.windows(secret.len()).any(|window| window == secret.as_bytes()))
+    [SECRET, SECRET_FILE].iter().any(|secret| bytes.windows(secret.len()).any(|window| window == secret.as_bytes()))
 }

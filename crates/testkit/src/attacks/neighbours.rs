@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::probes::reports;
 use crate::arena::Level;
 use crate::processes;
 use crate::run::{Ending, Program};
 use crate::stage::Stage;
+use ::attacks::probes::reports;
 
 pub(super) fn look_for_each_other(stage: &Stage, program: Program) {
     let settings = json!({ "port": free_port(), "name": stage.marker(), "other": "role-host" }).to_string();
@@ -28,7 +28,7 @@ pub(super) fn look_for_each_other(stage: &Stage, program: Program) {
 
     host.assert_ended(Ending::completed(0));
     guest.assert_ended(Ending::completed(0));
-    let reports = reports(&guest.stdout);
+    let reports = reports(&guest.stdout).expect("reports");
     let met: Vec<_> = reports.iter().filter(|(_, report)| report.verdict != "BLOCKED").collect();
     assert!(met.is_empty(), "the runs met: {met:?}");
     let names: Vec<&str> = reports.keys().map(String::as_str).collect();

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ::attacks::wasm as guests;
 use serde_json::Value;
 
 use super::resources::{assert_kept, assert_server_small};
@@ -132,39 +133,21 @@ pub(super) fn files_of_c(stage: &Stage, program: Program) {
 /// Each path is tried by statements of its own, which the shell is given behind the program.
 pub(super) fn files_of_sql(stage: &Stage, program: Program) {
     let Some(cache) = cache_of(stage) else { return };
-    let facts = stage.facts();
-    let fact = |name: &str| facts[name].as_str().expect("a path").to_owned();
-    let (secret, canary, directory) = (fact("secret_file"), fact("canary"), fact("directory"));
-    let mut control = run(stage, program, &cache);
-    let paths =
-        ["/etc/passwd", "/proc/self/environ", "/proc/self/maps", "/dev/mem", "/dev/fd/7", "/bin/sh", &secret, &canary];
-    let climbing: Vec<String> = paths.iter().map(|path| format!("{}{path}", "../".repeat(30))).collect();
-    let all: Vec<&str> = paths.into_iter().chain(climbing.iter().map(String::as_str)).collect();
-    for path in &all {
-        control =
-            control.argument(format!("SELECT 'read {path}: ' || iif(readfile('{path}') IS NULL, 'blocked', 'GOT');"));
-    }
+    let (secret, directory) = (stage.forbidden().join("secret"), stage.forbidden());
+    let canary = directory.join("canary");
+    let reads = guests::sql_reads(&secret, &canary);
+    let control = reads.iter().fold(run(stage, program, &cache), |run, statement| run.argument(statement));
     let outcome = control.outcome();
     outcome.assert_ended(Ending::completed(0));
-    assert_eq!((outcome.stdout.matches(": blocked").count(), &*outcome.stderr), (all.len(), ""), "{}", outcome.stdout);
+    assert_eq!(
+        (outcome.stdout.matches(": blocked").count(), &*outcome.stderr),
+        (reads.len(), ""),
+        "{}",
+        outcome.stdout
+    );
     assert!(outcome.stdout.starts_with("mine\nmine\n") && !outcome.stdout.contains("GOT"), "{}", outcome.stdout);
     // What is an error ends the shell, so these have a run each.
-    for attempt in [
-        format!("SELECT writefile('{canary}', 'harmed');"),
-        format!("SELECT writefile('{directory}/new', 'harmed');"),
-        "SELECT writefile('/etc/passwd', 'harmed');".to_owned(),
-        format!("ATTACH '{directory}/new.db' AS a; CREATE TABLE a.t(n);"),
-        format!("ATTACH '/box/../../../{directory}/new.db' AS a; CREATE TABLE a.t(n);"),
-        format!(".import {secret} t"),
-        format!(".read {secret}"),
-        format!(".open {secret}"),
-        format!("VACUUM INTO '{directory}/copy.db';"),
-        format!(".backup {directory}/copy.db"),
-        format!(".shell cat {secret}"),
-        format!(".import '|cat {secret}' t"),
-        ".load /lib/x86_64-linux-gnu/libc.so.6".to_owned(),
-        "SELECT load_extension('/lib/x86_64-linux-gnu/libc.so.6');".to_owned(),
-    ] {
+    for attempt in guests::sql_attempts(&secret, &canary, directory) {
         let outcome =
             run(stage, program, &cache).argument(&attempt).argument("SELECT count(*) FROM sqlite_master;").outcome();
         let said = format!("{}{}", outcome.stdout, outcome.stderr);

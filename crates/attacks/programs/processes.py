@@ -41,13 +41,13 @@ class Vector(ctypes.Structure):
     _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
 
 
-def read_vector(pid):
+def move_vector(call, pid):
     here = ctypes.create_string_buffer(8)
     local = Vector(ctypes.cast(here, ctypes.c_void_p), 8)
     # Page 1 is never mapped: EFAULT comes after the permission check.
     remote = Vector(0x1000, 8)
     return passes_permission_check(
-        lambda: syscall("process_vm_readv", pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0), errno.EFAULT)
+        lambda: syscall(call, pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0), errno.EFAULT)
 
 
 def take_descriptor(pid):
@@ -86,7 +86,8 @@ def register_all():
         probe(f"memory-of-{name}")(lambda pid=pid: memory(pid))
         probe(f"files-of-{name}")(lambda pid=pid: os.listdir(f"/proc/{pid}/fd"))
         probe(f"trace-{name}")(lambda pid=pid: trace(pid))
-        probe(f"read-memory-of-{name}")(lambda pid=pid: read_vector(pid))
+        probe(f"read-memory-of-{name}")(lambda pid=pid: move_vector("process_vm_readv", pid))
+        probe(f"write-memory-of-{name}")(lambda pid=pid: move_vector("process_vm_writev", pid))
         probe(f"take-descriptor-of-{name}")(lambda pid=pid: take_descriptor(pid))
         probe(f"signal-{name}")(lambda pid=pid: send_nothing(pid))
         probe(f"signal-{name}-by-pidfd")(lambda pid=pid: send_nothing_by_pidfd(pid))

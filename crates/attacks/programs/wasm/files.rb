@@ -21,7 +21,12 @@ directory, secret, canary = facts.values_at('directory', 'secret_file', 'canary'
 end
 ['/etc', '/root', '/home', '/proc', '/sys', directory].each { |path| attempt("list #{path}") { Dir.children(path) } }
 ['/etc/passwd', canary, "#{directory}/new", '/new', '/usr/new'].each do |path|
-  attempt("write #{path}") { File.write(path, 'harmed', mode: 'a') }
+  attempt("write #{path}") do
+    is_new = !File.exist?(path)
+    File.open(path, 'a').close
+    File.delete(path) if is_new
+    'open for writing'
+  end
 end
 ['/etc/passwd', "../../..#{secret}", secret, '/proc/self/root'].each_with_index do |target, number|
   File.symlink(target, "/box/link#{number}")
@@ -45,7 +50,7 @@ attempt('popen') { IO.popen(%w[cat /etc/passwd], &:read) }
 attempt('fork') { fork }
 attempt('exec') { exec('cat', '/etc/passwd') }
 attempt('pipe open') { open('|cat /etc/passwd', &:read) }
-attempt('kill') { Process.kill(:KILL, 1) }
+attempt('kill') { Process.kill(0, 1) }
 attempt('sockets') { require 'socket' }
 attempt('syscall') { syscall(39) }
 puts "environment: #{ENV.keys.sort}"

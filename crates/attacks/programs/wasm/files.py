@@ -21,7 +21,14 @@ def read(path):
 
 
 def write(path):
-    return lambda: open(path, "a").write("harmed")
+    """Opened and closed, and what was made is removed: where this works, the file is somebody's."""
+    def open_it():
+        is_new = not os.path.lexists(path)
+        open(path, "a").close()
+        if is_new:
+            os.remove(path)
+        return "open for writing"
+    return open_it
 
 
 # The control: the same calls work where they should.

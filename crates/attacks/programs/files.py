@@ -44,7 +44,10 @@ def register_all():
         probe(name)(lambda path=path: strangers(path, set()))
     for name, path in {"write-host-canary": HOST["canary"], "write-etc-passwd": "/etc/passwd",
                        "write-linker-cache": "/etc/ld.so.cache", "write-usr-file": "/usr/lib/os-release",
-                       "write-core-pattern": "/proc/sys/kernel/core_pattern", "write-sysrq": "/proc/sysrq-trigger"}.items():
+                       "write-core-pattern": "/proc/sys/kernel/core_pattern", "write-sysrq": "/proc/sysrq-trigger",
+                       "write-module-loader": "/proc/sys/kernel/modprobe", "write-release-agent": "/sys/fs/cgroup/release_agent",
+                       "open-physical-memory": "/dev/mem", "open-kernel-messages": "/dev/kmsg", "open-virtual-machines": "/dev/kvm",
+                       "open-tunnel": "/dev/net/tun", "open-user-file-systems": "/dev/fuse"}.items():
         probe(name)(lambda path=path: open_for_writing(path))
     for name, path in {"create-in-host-directory": HOST["directory"], "create-in-root": "/", "create-in-etc": "/etc",
                        "create-in-usr": "/usr", "create-in-usr-bin": "/usr/bin", "create-in-dev": "/dev"}.items():
@@ -56,7 +59,7 @@ register_all()
 
 @probe("list-root-directory")
 def list_root_directory():
-    return strangers("/", ROOT)
+    return strangers("/", ROOT | set(HOST.get("granted_roots", [])))
 
 
 @probe("list-devices")

@@ -23,7 +23,12 @@ for (const path of ['/etc/passwd', '/proc/self/environ', '/proc/self/maps', '/de
   attempt(`read by address ${path}`, () => fs.readFileSync(new URL(`file://${path}`), 'utf8'));
 }
 for (const path of ['/etc/passwd', canary, `${directory}/new`, '/new', '/lib/new']) {
-  attempt(`write ${path}`, () => fs.appendFileSync(path, 'harmed'));
+  attempt(`write ${path}`, () => {
+    const isNew = !fs.existsSync(path);
+    fs.appendFileSync(path, '');
+    if (isNew) fs.rmSync(path);
+    return 'open for writing';
+  });
 }
 ['/etc/passwd', `../../..${secret}`, secret, '/proc/self/root'].forEach((target, number) => {
   fs.symlinkSync(target, `/box/link${number}`);

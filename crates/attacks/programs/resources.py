@@ -1,6 +1,7 @@
 """Takes as much as it can get of one thing. `MODE control` takes a little and shows that taking works at all.
 
-Arguments: mode, marker (the harness finds this run's processes by it), and for `control` the word itself.
+Arguments: mode, marker (the harness finds this run's processes by it), and for `control` the word itself. A number in its place
+is the most that is taken, in MiB or pieces: the harness that asks for it runs on somebody's machine.
 """
 import ctypes
 import errno
@@ -24,6 +25,11 @@ CONTROL = sys.argv[3:] == ["control"]
 MIB = 1 << 20
 
 
+def most(usual):
+    """What to stop at where nothing else does."""
+    return usual if CONTROL or not sys.argv[3:] else int(sys.argv[3])
+
+
 def name_of(error):
     return errno.errorcode.get(error.errno, str(error.errno))
 
@@ -32,7 +38,7 @@ def fork_count():
     """Children that wait, until fork is refused: the number is the limit as the guest sees it."""
     children = []
     refused = "none"
-    for _ in range(3 if CONTROL else 5000):
+    for _ in range(3 if CONTROL else most(5000)):
         try:
             child = os.fork()
         except OSError as error:
@@ -73,13 +79,13 @@ def touch(amount):
 
 def memory():
     """10 GiB in one piece, every page of it."""
-    print("held", len(touch(16 * MIB if CONTROL else 10 << 30)))
+    print("held", len(touch(16 * MIB if CONTROL else most(10 << 10) * MIB)))
 
 
 def growing_memory():
     """10 GiB, 8 MiB at a time, slowly enough for whoever looks only now and then."""
     held = []
-    for _ in range(2 if CONTROL else 1280):
+    for _ in range(2 if CONTROL else most(10 << 10) // 8):
         held.append(touch(8 * MIB))
         time.sleep(0.02)
     print(f"held {len(held) * 8} MiB")
@@ -94,7 +100,7 @@ def shared_memory():
     libc.mmap.restype = ctypes.c_void_p
     held = 0
     refused = "none"
-    for _ in range(1 if CONTROL else 32):
+    for _ in range(1 if CONTROL else most(1024) // 32):
         size = 32 * MIB
         address = libc.mmap(None, ctypes.c_size_t(size), 3, 0x21, -1, 0)
         if address == ctypes.c_void_p(-1).value:
@@ -143,7 +149,7 @@ def socket_buffers():
 
 def memory_of_many():
     """Sixteen processes that each stay below the limit of one, 1.5 GiB together."""
-    share = 1 if CONTROL else 96
+    share = 1 if CONTROL else most(1536) // 16
     children = []
     for _ in range(16):
         child = os.fork()
@@ -181,7 +187,7 @@ def disk():
     refusals = set()
     block = b"x" * MIB
     for number in range(1 if CONTROL else 200):
-        for place in list(places):
+        for place in [] if written >= most(1 << 20) * MIB else list(places):
             try:
                 with open(f"{place}/fill-{number}", "wb", buffering=0) as file:
                     for _ in range(1 if CONTROL else 16):
@@ -196,7 +202,7 @@ def disk():
 def hidden_disk():
     """Files where a size that is added up from a directory listing does not see them: unlinked, below a path that is too long to name,
     in a directory without permissions. 480 MiB at most, each file within the limit of one."""
-    share = (MIB if CONTROL else 40 * MIB)
+    share = MIB if CONTROL else most(480) // 12 * MIB
     written, refused = 0, "none"
 
     def unlinked(number):
@@ -234,7 +240,7 @@ def inodes():
     count = 0
     refused = "none"
     os.mkdir("many")
-    for count in range(1, 11 if CONTROL else 100_001):
+    for count in range(1, 11 if CONTROL else most(100_000) + 1):
         try:
             os.close(os.open(f"many/{count}", os.O_CREAT | os.O_WRONLY, 0o600))
         except OSError as error:
@@ -248,7 +254,7 @@ def output():
     """1 GiB, as fast as the pipe takes it."""
     block = b"0123456789abcdef" * 4096
     total = 0
-    goal = 16 if CONTROL else 1 << 30
+    goal = 16 if CONTROL else most(1024) * MIB
     while total < goal:
         total += os.write(1, block[:goal - total])
     os.write(2, f"wrote {total}\n".encode())
@@ -265,7 +271,7 @@ def endless_output():
 def descriptors():
     held = []
     refused = "none"
-    while len(held) < (3 if CONTROL else 100_000):
+    while len(held) < (3 if CONTROL else most(100_000)):
         try:
             held.append(os.open("/dev/null", os.O_RDONLY))
         except OSError as error:

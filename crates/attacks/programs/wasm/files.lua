@@ -18,8 +18,9 @@ local function read(path)
 end
 
 local function write(path)
+  local known = io.open(path, 'rb')
   local file, why = io.open(path, 'ab')
-  return file and file:write('harmed') and file:flush(), why
+  return file and file:close() and (known or os.remove(path)), why
 end
 
 local own = assert(io.open('/box/own', 'w'))

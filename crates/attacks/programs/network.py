@@ -43,6 +43,35 @@ def pathname_unix_socket():
     return connect(socket.AF_UNIX, HOST["socket_file"])
 
 
+@probe("container-engine")
+def container_engine():
+    """Whoever may talk to it is root on the host."""
+    return connect(socket.AF_UNIX, "/var/run/docker.sock")
+
+
+@probe("system-bus")
+def system_bus():
+    return connect(socket.AF_UNIX, "/run/dbus/system_bus_socket")
+
+
+@probe("proxy-to-host-loopback")
+def proxy_to_host_loopback():
+    """A granted network comes by a proxy, which must not lead back to the host."""
+    address = os.environ.get("http_proxy") or os.environ.get("HTTP_PROXY")
+    if not address or HOST.get("outside"):
+        raise Blocked("no proxy")
+    host, port = address.rstrip("/").rsplit("/", 1)[-1].rsplit(":", 1)
+    answers = []
+    for name in ("127.0.0.1", "localhost", "[::1]", "2130706433"):
+        with socket.create_connection((host, int(port)), timeout=3) as stream:
+            stream.sendall(f"CONNECT {name}:{HOST['tcp_port']} HTTP/1.1\r\nHost: {name}\r\n\r\n".encode())
+            answers.append(stream.recv(64).split(b"\r\n")[0].decode("latin-1"))
+    through = [answer for answer in answers if " 200" in answer]
+    if not through:
+        raise Blocked("refused")
+    return through
+
+
 def register_families():
     for name, arguments in {
         "packet": (17, 3, 0), "raw-ip": (2, 3, 1), "raw-icmp6": (10, 3, 58), "vsock": (40, 1, 0), "crypto": (38, 5, 0),

@@ -25,7 +25,9 @@ PROBES = {}
 
 # (x86-64, everything newer: aarch64 and the generic table)
 NUMBERS = {
-    "bpf": (321, 280), "capget": (125, 90), "chroot": (161, 51), "clone": (56, 220), "clone3": (435, 435),
+    "bpf": (321, 280), "clock_settime": (227, 112), "iopl": (172, None), "io_setup": (206, 0), "kexec_load": (246, 104),
+    "memfd_create": (319, 279), "process_vm_writev": (311, 271), "swapon": (167, 224), "umount2": (166, 39),
+    "capget": (125, 90), "chroot": (161, 51), "clone": (56, 220), "clone3": (435, 435),
     "fanotify_init": (300, 262), "fsopen": (430, 430), "getpid": (39, 172), "init_module": (175, 105),
     "io_uring_setup": (425, 425), "kcmp": (312, 272), "keyctl": (250, 219), "modify_ldt": (154, None),
     "mount": (165, 40), "mount_setattr": (442, 442), "move_mount": (429, 429), "name_to_handle_at": (303, 264),

@@ -82,6 +82,54 @@ def pivot_root():
     return passes_permission_check(lambda: syscall("pivot_root", b"/no-such-directory", b"/no-such-directory"), errno.ENOENT)
 
 
+@probe("unmount")
+def unmount():
+    """What is mounted over might show what lies below."""
+    return passes_permission_check(lambda: syscall("umount2", b"/no-such-directory", 0), errno.ENOENT)
+
+
+@probe("swap")
+def swap():
+    # The path is looked up after the capability check.
+    return passes_permission_check(lambda: syscall("swapon", b"/no-such-file", 0), errno.ENOENT)
+
+
+@probe("set-clock")
+def set_clock():
+    """Two thousand million nanoseconds are no time: only a filter answers before the kernel's own EINVAL."""
+    return passes_permission_check(lambda: syscall("clock_settime", 0, struct.pack("2q", 0, 2_000_000_000)), errno.EINVAL)
+
+
+@probe("load-kernel")
+def load_kernel():
+    # More segments than there can be: EINVAL comes after the capability check.
+    return passes_permission_check(lambda: syscall("kexec_load", 0, 1 << 20, 0, 0), errno.EINVAL)
+
+
+@probe("asynchronous-io")
+def asynchronous_io():
+    """The calls that io_uring replaced: kernel code that nobody needs. What is set up ends with this process."""
+    return syscall("io_setup", 1, ctypes.byref(ctypes.c_ulong()))
+
+
+@probe("program-from-memory")
+def program_from_memory():
+    """A program that is in no file system starts behind the same walls, or not at all."""
+    descriptor = syscall("memfd_create", b"program", 0)
+    with open(os.path.realpath(sys.executable), "rb") as program, open(descriptor, "wb", closefd=False) as copy:
+        copy.write(program.read())
+    code = "import ctypes, os; os._exit(7 if ctypes.CDLL(None).prctl(39, 0, 0, 0, 0) == 1 else 0)"
+
+    def start():
+        os.execve(descriptor, ["python3", "-c", code], {"PYTHONHOME": sys.base_prefix})
+    status = exit_of(start)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 7:
+        raise Blocked("walls kept")
+    if status:
+        raise RuntimeError(f"ended with {status}")
+    return "runs without no_new_privs"
+
+
 @probe("chroot")
 def chroot():
     return syscall("chroot", b"/usr")
@@ -234,6 +282,13 @@ def core_dumps():
     return resource.getrlimit(resource.RLIMIT_CORE)
 
 
+@probe("real-time-priority")
+def real_time_priority():
+    """Such a process keeps a processor for itself."""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    return "runs before everybody else"
+
+
 @probe("raise-hard-limits")
 def raise_hard_limits():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -248,6 +303,11 @@ if X86:
     @probe("modify-ldt")
     def modify_ldt():
         return syscall("modify_ldt", 0, ctypes.create_string_buffer(16), 16)
+
+    @probe("port-access")
+    def port_access():
+        # Levels end at 3: only a filter answers before the kernel's own EINVAL.
+        return passes_permission_check(lambda: syscall("iopl", 4), errno.EINVAL)
 
     @probe("x32-numbers")
     def x32_numbers():

@@ -31,7 +31,11 @@ foreach (['/etc', '/root', '/home', '/proc', '/sys', $directory] as $path) {
     attempt("list $path", fn() => scandir($path));
 }
 foreach (['/etc/passwd', $canary, "$directory/new", '/new', '/usr/new', '/lib/new', '/bin/new'] as $path) {
-    attempt("write $path", fn() => file_put_contents($path, 'harmed', FILE_APPEND));
+    attempt("write $path", function () use ($path) {
+        $is_new = !file_exists($path);
+        $file = fopen($path, 'a');
+        return $file && fclose($file) && (!$is_new || unlink($path));
+    });
 }
 foreach (['/etc/passwd', "../../..$secret", $secret, '/proc/self/root'] as $number => $target) {
     symlink($target, "/box/link$number");
@@ -61,9 +65,8 @@ attempt('backquotes', fn() => `cat /etc/passwd`);
 attempt('popen', fn() => popen('cat /etc/passwd', 'r'));
 attempt('proc_open', fn() => proc_open('cat /etc/passwd', [], $pipes));
 attempt('fork', fn() => pcntl_fork());
-attempt('kill', fn() => posix_kill(1, 9));
+attempt('kill', fn() => posix_kill(1, 0));
 attempt('socket', fn() => fsockopen('127.0.0.1', 80));
 attempt('stream', fn() => stream_socket_client('tcp://127.0.0.1:80'));
-attempt('mail', fn() => mail('a@b.c', 'x', 'y'));
 attempt('library', fn() => dl('libc.so.6'));
 attempt('FFI', fn() => FFI::cdef('int getpid();'));
