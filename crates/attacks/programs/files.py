@@ -53,6 +53,10 @@ def register_all():
                        "create-in-usr": "/usr", "create-in-usr-bin": "/usr/bin", "create-in-dev": "/dev"}.items():
         probe(name)(lambda path=path: make_unnamed_file(path))
 
+    for path in HOST.get("granted_folders", []):
+        probe(f"read-folder {path}")(lambda path=path: f"{len(os.listdir(path))} entries")
+        probe(f"write-folder {path}")(lambda path=path: make_unnamed_file(path))
+
 
 register_all()
 

@@ -123,7 +123,7 @@ pub static FILES: &[Probe] = &[
     probe("write-usr-file", "open a file in /usr for writing", ShownPath, Root, ["EACCES|EROFS", "EACCES|EROFS", "EACCES"]),
     probe("write-core-pattern", "open core_pattern for writing", ShownPath, Root, ["EACCES|EROFS", "ENOENT", "EACCES"]),
     probe("write-sysrq", "open sysrq-trigger for writing", ShownPath, Varies, ["EACCES|ENOENT", "ENOENT", "EACCES|ENOENT"]),
-    probe("write-module-loader", "open the path of modprobe for writing", ShownPath, Root, ["EACCES|EROFS", "ENOENT", "EACCES"]),
+    probe("write-module-loader", "open the path of modprobe for writing", ShownPath, Varies, ["EACCES|ENOENT|EROFS", "ENOENT", "EACCES|ENOENT"]),
     probe("write-release-agent", "open a cgroup's release_agent for writing", HostPath, Varies, ["ENOENT", "ENOENT", "EACCES|ENOENT"]),
     probe("open-physical-memory", "open /dev/mem", HostPath, Varies, ["ENOENT", "ENOENT", "EACCES|ENOENT"]),
     probe("open-kernel-messages", "open /dev/kmsg", HostPath, Varies, ["ENOENT", "ENOENT", "EACCES|ENOENT"]),

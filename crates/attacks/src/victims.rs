@@ -32,8 +32,7 @@ pub struct Victims {
     abstract_socket: UnixListener,
     abstract_name: String,
     pathname_socket: UnixListener,
-    process: Child,
-    told: Told,
+    process: Option<(Child, Told)>,
     files: Files,
 }
 
@@ -70,8 +69,8 @@ type Files = Vec<(PathBuf, Vec<u8>, i128, u64, u32)>;
 
 impl Victims {
     /// Puts them into the folder `directory`, which is made. `name` is one that no socket has yet; `python` starts the host's Python, as the user
-    /// and with the environment that the victim process is to have.
-    pub fn open(directory: PathBuf, name: &str, secrets: Secrets, python: Command) -> io::Result<Self> {
+    /// and with the environment that the victim process is to have. Without it there is no such process.
+    pub fn open(directory: PathBuf, name: &str, secrets: Secrets, python: Option<Command>) -> io::Result<Self> {
         fs::create_dir(&directory)?;
         fs::write(directory.join("secret"), &secrets.file)?;
         fs::write(directory.join("canary"), "alive\n")?;
@@ -86,10 +85,10 @@ impl Victims {
         udp.set_nonblocking(true)?;
         abstract_socket.set_nonblocking(true)?;
         pathname_socket.set_nonblocking(true)?;
-        let (process, told) = start(python, &secrets)?;
+        let process = python.map(|python| start(python, &secrets)).transpose()?;
         let files = files(&directory)?;
         let abstract_name = name.to_owned();
-        Ok(Self { directory, secrets, tcp, udp, abstract_socket, abstract_name, pathname_socket, process, told, files })
+        Ok(Self { directory, secrets, tcp, udp, abstract_socket, abstract_name, pathname_socket, process, files })
     }
 
     /// The directory that a guest must not reach. It holds a file `secret` and one `canary`, and anyone may write to both it and the latter.
@@ -113,7 +112,7 @@ impl Victims {
             Level::Full | Level::FullNoProc => (json!(1), "/box"),
             Level::Landlock => (json!("parent"), "."),
         };
-        Ok(json!({
+        let mut facts = json!({
             // Backwards: what a guest is told passes through belljar's own memory, where nothing but a leak may put the secret.
             "secret_backwards": self.secrets.variable.chars().rev().collect::<String>(),
             "secret_file": self.secret_file(),
@@ -123,15 +122,21 @@ impl Victims {
             "abstract_socket": self.abstract_name,
             "tcp_port": self.tcp.local_addr()?.port(),
             "udp_port": self.udp.local_addr()?.port(),
-            "victim": self.told.pid,
-            "session": self.told.session,
-            "shared_memory": self.told.shared_memory,
-            "message_queue": self.told.message_queue,
-            "namespaces": self.told.namespaces,
             "passwd": fs::read_to_string("/etc/passwd")?,
             "init": init,
             "workspace": workspace,
-        }))
+            "victim": std::process::id(),
+        });
+        if let (Some((_, told)), Some(facts)) = (&self.process, facts.as_object_mut()) {
+            facts.extend([
+                ("victim".to_owned(), json!(told.pid)),
+                ("session".to_owned(), json!(told.session)),
+                ("shared_memory".to_owned(), json!(told.shared_memory)),
+                ("message_queue".to_owned(), json!(told.message_queue)),
+                ("namespaces".to_owned(), told.namespaces.clone()),
+            ]);
+        }
+        Ok(facts)
     }
 
     /// Whoever was reached, in words: what guests say of themselves is not all that counts.
@@ -151,7 +156,7 @@ impl Victims {
 
     /// What became of the victim process, if something did.
     pub fn harmed_process(&self) -> Option<String> {
-        match processes::find(self.told.pid) {
+        match processes::find(self.process.as_ref()?.1.pid) {
             None => Some("the victim process is gone".to_owned()),
             Some(process) if ['R', 'S', 'D'].contains(&process.state) && process.tracer == 0 => None,
             Some(process) => Some(format!("the victim process was stopped or traced: {process:?}")),
@@ -170,13 +175,15 @@ impl Victims {
 impl Drop for Victims {
     fn drop(&mut self) {
         // It ends when its input does, and takes its message queue with it. A guest that stopped it is reported already.
-        drop(self.process.stdin.take());
-        let end = Instant::now() + Duration::from_secs(2);
-        while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < end {
-            thread::sleep(Duration::from_millis(2));
+        if let Some((process, _)) = &mut self.process {
+            drop(process.stdin.take());
+            let end = Instant::now() + Duration::from_secs(2);
+            while matches!(process.try_wait(), Ok(None)) && Instant::now() < end {
+                thread::sleep(Duration::from_millis(2));
+            }
+            process.kill().ok();
+            process.wait().ok();
         }
-        self.process.kill().ok();
-        self.process.wait().ok();
         fs::remove_dir_all(&self.directory).ok();
     }
 }

@@ -270,11 +270,11 @@ pub static FLOODS: &[Flood] = &[
     Flood { name: "recursion", tries: "recurse until the stack is full", held: Held::Anyhow, limits: SECOND,
         program: python("import sys\nsys.setrecursionlimit(2 ** 31 - 1)\ndef deeper(): deeper()\ndeeper()"), arguments: &[] },
     Flood { name: "disk", tries: "write 64 MiB with a limit of 4", held: Held::Refused, limits: SMALL,
-        program: python("refused = 'none'\ntry:\n    with open('fill', 'wb') as file:\n        for _ in range(64): file.write(bytes(1 << 20))\n\
-            except OSError as error: refused = f'errno-{error.errno}'\nprint('refused', refused)"), arguments: &[] },
+        program: python("import errno\nrefused = 'none'\ntry:\n    with open('fill', 'wb') as file:\n        for _ in range(64): file.write(bytes(1 << 20))\n\
+            except OSError as error: refused = errno.errorcode[error.errno]\nprint('refused', refused)"), arguments: &[] },
     Flood { name: "inodes", tries: "make 2,000 files with a limit of 128", held: Held::Refused, limits: SMALL,
-        program: python("refused = 'none'\ntry:\n    for number in range(2000): open(f'file-{number}', 'w').close()\n\
-            except OSError as error: refused = f'errno-{error.errno}'\nprint('refused', refused)"), arguments: &[] },
+        program: python("import errno\nrefused = 'none'\ntry:\n    for number in range(2000): open(f'file-{number}', 'w').close()\n\
+            except OSError as error: refused = errno.errorcode[error.errno]\nprint('refused', refused)"), arguments: &[] },
     Flood { name: "output", tries: "write 8 MiB of output, of which 64 KiB are kept", held: Held::Cut,
         limits: LimitsRequest { output: Some(Bytes::kib(64)), ..NONE },
         program: python("import os\nfor _ in range(8): os.write(1, b'z' * (1 << 20))"), arguments: &[] },

@@ -81,11 +81,11 @@ impl Command {
         match self {
             Self::Run(arguments) => GrantFlags { mounts: &arguments.mounts, network: &arguments.network },
             Self::Serve(arguments) => GrantFlags { mounts: &arguments.mounts, network: &arguments.network },
+            Self::Doctor(arguments) => GrantFlags { mounts: &arguments.mounts, network: &arguments.network },
             Self::Connect(_)
             | Self::Example(_)
             | Self::Setup(_)
             | Self::Audit(_)
-            | Self::Doctor(_)
             | Self::Completions(_)
             | Self::Man => GrantFlags::default(),
         }
@@ -332,10 +332,25 @@ pub(crate) struct SetupArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit code: 0 when the isolation level is accepted and, with --attack, nothing got through; else 1."
+)]
 pub(crate) struct DoctorArguments {
     /// Print it as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Attack this very host from inside runs, harmlessly, and show what was tried and what stopped it
+    #[arg(long)]
+    pub(crate) attack: bool,
+    /// As for `serve`: look at what runs would have with it
+    #[arg(long, value_name = "HOST[:PORT]", value_delimiter = ',')]
+    pub(crate) network: Vec<String>,
+    /// As for `serve`: look at what runs would have with it (repeatable)
+    #[arg(long = "mount", value_name = "HOST[:GUEST][:ro|rw]")]
+    pub(crate) mounts: Vec<String>,
+    /// Leave a layer of isolation out, to show in a test that the attack sees it
+    #[arg(long, hide = true, value_name = "LAYER", value_parser = layer, requires = "attack")]
+    pub(crate) without: Vec<jail::Layer>,
 }
 
 fn layer(name: &str) -> Result<jail::Layer, String> {

@@ -1,5 +1,6 @@
 //! The commands.
 
+pub(crate) mod attack;
 pub(crate) mod audit;
 pub(crate) mod connect;
 pub(crate) mod doctor;

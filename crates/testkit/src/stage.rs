@@ -62,7 +62,7 @@ impl Stage {
         // Without the marker, which is how leftover processes are found: a victim is none.
         let name = marker.replace("guest", "abstract");
         let python = arena.command(Path::new("/usr/bin/python3"));
-        let victims = Victims::open(directory.join("forbidden"), &name, secrets, python).expect("victims");
+        let victims = Victims::open(directory.join("forbidden"), &name, secrets, Some(python)).expect("victims");
         let host = HostState::now();
         Ok(Self {
             arena,

@@ -8,7 +8,8 @@ local function attempt(name, call, ...)
   if ok and got then
     print(name .. ': GOT ' .. tostring(got):sub(1, 80))
   else
-    print(name .. ': blocked ' .. tostring(ok and why or got):gsub('\n.*', ''))
+    local said = tostring(ok and why or got):gsub('\n.*', '')
+    print(name .. ': blocked ' .. (said:match('%(([^()]*)%)$') or said:match('.*: (.+)$') or said))
   end
 end
 

@@ -12,6 +12,9 @@ use crate::arguments::DoctorArguments;
 use crate::report;
 
 pub(crate) async fn run(arguments: &DoctorArguments, settings: &Settings) -> anyhow::Result<ExitCode> {
+    if arguments.attack {
+        return super::attack::run(arguments, settings).await;
+    }
     let native = engine::native(settings, Vec::new()).await?;
     let accepted = settings.require.accepts(native.report().isolation.level);
     let worker = Worker::look(&native, settings).await?;

@@ -1,0 +1,205 @@
+//! The findings, for people and for programs.
+
+use std::time::Duration;
+
+use attacks::verdict::{Finding, Verdict};
+use sandbox::Level;
+use serde_json::json;
+
+use crate::report::table;
+
+/// In the order in which they are told.
+const GROUPS: &[&str] = &[
+    "files",
+    "processes",
+    "network",
+    "kernel",
+    "terminal",
+    "resources",
+    "endings",
+    "collection",
+    "neighbours",
+    "grants",
+    "host",
+];
+
+pub(super) struct Report {
+    pub(super) level: Level,
+    pub(super) took: Duration,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// How many of each.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Score {
+    blocked: usize,
+    through: usize,
+    granted: usize,
+    not_tried: usize,
+    unclear: usize,
+}
+
+impl Report {
+    /// Whether something was tried, and nothing got through that may not.
+    pub(super) fn passes(&self) -> bool {
+        let score = self.score();
+        score.blocked > 0 && score.through == 0 && score.unclear == 0
+    }
+
+    fn score(&self) -> Score {
+        let mut score = Score::default();
+        for finding in &self.findings {
+            *match finding.verdict {
+                Verdict::Blocked { .. } => &mut score.blocked,
+                Verdict::Through { .. } => &mut score.through,
+                Verdict::Granted { .. } => &mut score.granted,
+                Verdict::NotTried { .. } => &mut score.not_tried,
+                Verdict::Unclear { .. } => &mut score.unclear,
+            } += 1;
+        }
+        score
+    }
+
+    fn of<'a>(&'a self, group: &'a str) -> impl Iterator<Item = &'a Finding> {
+        self.findings.iter().filter(move |finding| finding.group == group)
+    }
+
+    pub(super) fn as_text(&self) -> String {
+        let mut text = format!("attacking runs at isolation level {}, and WebAssembly's\n", self.level);
+        for group in GROUPS.iter().filter(|group| self.of(group).next().is_some()) {
+            let mut rows = vec![[*group, "engine", "", "what stopped it"].map(str::to_owned).to_vec()];
+            rows.extend(self.of(group).map(|finding| {
+                let engine = finding.engine.map_or("outside".to_owned(), |engine| engine.to_string());
+                vec![finding.tries.clone(), engine, finding.verdict.name().to_owned(), why(&finding.verdict)]
+            }));
+            text.push('\n');
+            text.push_str(&table(&rows));
+        }
+        text.push('\n');
+        text.push_str(&self.last_line());
+        text
+    }
+
+    fn last_line(&self) -> String {
+        let Score { blocked, through, granted, not_tried, unclear } = self.score();
+        let mut parts =
+            vec![format!("blocked {blocked} of {} in {:.1} s", blocked + through + unclear, self.took.as_secs_f64())];
+        let names = |name: &str| {
+            let of = self.findings.iter().filter(|finding| finding.verdict.name() == name);
+            of.map(|finding| finding.name.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        for (count, name) in
+            [(through, "NOT BLOCKED"), (unclear, "unclear"), (granted, "granted"), (not_tried, "not tried")]
+        {
+            match (count, name) {
+                (0, _) => {}
+                (_, "granted") => parts.push(format!("{count} granted by your configuration: {}", names(name))),
+                (_, _) => parts.push(format!("{count} {name}: {}", names(name))),
+            }
+        }
+        format!("{}\n", parts.join("; "))
+    }
+
+    pub(super) fn as_json(&self) -> String {
+        let Score { blocked, through, granted, not_tried, unclear } = self.score();
+        let probes = GROUPS.iter().flat_map(|group| self.of(group)).map(|finding| {
+            let (by, sign) = match &finding.verdict {
+                Verdict::Blocked { by, sign } => (Some(by), Some(sign)),
+                Verdict::Through { .. }
+                | Verdict::Granted { .. }
+                | Verdict::NotTried { .. }
+                | Verdict::Unclear { .. } => (None, None),
+            };
+            let mut probe = json!({
+                "group": finding.group,
+                "engine": finding.engine.map(|engine| engine.to_string()),
+                "name": finding.name,
+                "tried": finding.tries,
+                "verdict": finding.verdict.name().to_lowercase().replace(' ', "_"),
+            });
+            match (by, sign) {
+                (Some(by), Some(sign)) => {
+                    probe["stopped_by"] = json!(by);
+                    probe["sign"] = json!(sign);
+                }
+                _ => probe["detail"] = json!(why(&finding.verdict)),
+            }
+            probe
+        });
+        let report = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "level": self.level.to_string(),
+            "passed": self.passes(),
+            "seconds": self.took.as_secs_f64(),
+            "score": {
+                "blocked": blocked,
+                "not_blocked": through,
+                "unclear": unclear,
+                "granted": granted,
+                "not_tried": not_tried,
+            },
+            "probes": probes.collect::<Vec<_>>(),
+        });
+        format!("{report:#}\n")
+    }
+}
+
+/// What stopped it, or what else there is to say.
+fn why(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Blocked { by, sign } if by.is_empty() => sign.clone(),
+        Verdict::Blocked { by, sign } => format!("{} ({sign})", by.join(" or ")),
+        Verdict::Through { got } => format!("got: {got}"),
+        Verdict::Granted { grant } => format!("by your configuration: {grant}"),
+        Verdict::NotTried { why } | Verdict::Unclear { why } => why.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sandbox::EngineId;
+
+    use super::*;
+
+    fn report(verdicts: Vec<Verdict>) -> Report {
+        let finding = |verdict| Finding {
+            group: "files",
+            engine: Some(EngineId::Native),
+            name: "read-shadow".to_owned(),
+            tries: "read /etc/shadow".to_owned(),
+            verdict,
+        };
+        Report {
+            level: Level::Full,
+            took: Duration::from_millis(1500),
+            findings: verdicts.into_iter().map(finding).collect(),
+        }
+    }
+
+    #[test]
+    fn passes_only_where_nothing_got_through() {
+        let blocked = || Verdict::blocked("mount-namespace", "ENOENT");
+        let granted = || Verdict::Granted { grant: "folder /data ro".to_owned() };
+        let not_tried = || Verdict::NotTried { why: "no terminal".to_owned() };
+        assert!(report(vec![blocked(), granted(), not_tried()]).passes());
+        for verdicts in [
+            vec![],
+            vec![not_tried(), granted()],
+            vec![blocked(), Verdict::through("root:*")],
+            vec![blocked(), Verdict::unclear("no answer")],
+        ] {
+            assert!(!report(verdicts).passes());
+        }
+    }
+
+    #[test]
+    fn the_last_line_is_the_score() {
+        let all = vec![
+            Verdict::blocked("mount-namespace", "ENOENT"),
+            Verdict::through("root:*"),
+            Verdict::NotTried { why: "no terminal".to_owned() },
+        ];
+        let line = "blocked 1 of 2 in 1.5 s; 1 NOT BLOCKED: read-shadow; 1 not tried: read-shadow\n";
+        assert_eq!(report(all).last_line(), line);
+    }
+}
