@@ -30,6 +30,8 @@ pub struct Flood {
 pub enum Held {
     /// Its time is over, and it is ended.
     Ended,
+    /// The same, after it has said that it is so far.
+    EndedLater,
     /// The program is told no and says `refused` and by what; or it is ended.
     Refused,
     /// It is ended, or out of memory in its own words.
@@ -61,7 +63,12 @@ const fn flood(
 }
 
 const fn ending(name: &'static str, tries: &'static str, held: Held, arguments: &'static [&'static str]) -> Flood {
-    Flood { name, tries, held, limits: SOON, program: ENDINGS, arguments }
+    let limits = match held {
+        Held::EndedLater => SOON,
+        // Nobody waits for these: they end by themselves.
+        Held::Ended | Held::Refused | Held::Memory | Held::Cut | Held::Alone | Held::Anyhow => NONE,
+    };
+    Flood { name, tries, held, limits, program: ENDINGS, arguments }
 }
 
 /// Guests that take too much.
@@ -81,25 +88,36 @@ pub static RESOURCE_FLOODS: &[Flood] = &[
 ];
 
 /// The endless one, for when [`RESOURCE_FLOODS`]' count of processes was found to be held.
-pub static FORK_BOMB: Flood = flood("fork-bomb", "fork for ever, in every process", (Held::Ended, FEW), &["fork-bomb"]);
+pub static FORK_BOMB: Flood =
+    flood("fork-bomb", "fork for ever, in every process", (Held::EndedLater, FEW), &["fork-bomb"]);
 
 /// Guests that do not end, or leave something running.
 #[rustfmt::skip]
 pub static ENDING_FLOODS: &[Flood] = &[
-    ending("ignored-signals", "ignore every signal and stay", Held::Ended, &["ignore-signals"]),
-    ending("stopped", "stop itself and stay", Held::Ended, &["stop-self"]),
-    ending("closed-streams", "close its streams and stay", Held::Ended, &["close-streams-and-stay"]),
+    ending("ignored-signals", "ignore every signal and stay", Held::EndedLater, &["ignore-signals"]),
+    ending("stopped", "stop itself and stay", Held::EndedLater, &["stop-self"]),
+    ending("closed-streams", "close its streams and stay", Held::EndedLater, &["close-streams-and-stay"]),
     ending("daemons", "leave five daemons running", Held::Alone, &["daemons"]),
     ending("forking-chain", "leave a chain of processes that fork and die", Held::Alone, &["forking-chain"]),
     ending("daemon-keeps-output", "leave a daemon that keeps its output open", Held::Alone, &["daemon-keeps-output"]),
 ];
 
 impl Flood {
+    /// Whether it got as far as what it is here for.
+    pub fn has_begun(&self, outcome: &Outcome) -> bool {
+        match self.held {
+            Held::EndedLater => !outcome.stdout.text.is_empty(),
+            // These have time enough.
+            Held::Ended | Held::Refused | Held::Memory | Held::Cut | Held::Alone | Held::Anyhow => true,
+        }
+    }
+
     /// What the end of its run means.
     pub fn judge(&self, outcome: &Outcome) -> Verdict {
         let isolation = &outcome.isolation;
         match outcome.status {
-            Status::TimedOut if matches!(self.held, Held::Ended | Held::Anyhow) => {
+            Status::TimedOut if !self.has_begun(outcome) => Verdict::unclear("it was ended before it had begun"),
+            Status::TimedOut if matches!(self.held, Held::Ended | Held::EndedLater | Held::Anyhow) => {
                 Verdict::blocked("deadline", "timed out")
             }
             Status::TimedOut => Verdict::unclear("timed out"),
@@ -131,7 +149,7 @@ impl Flood {
             Held::Memory if out_of_memory => Verdict::blocked(outcome.isolation.memory.to_string(), "out of memory"),
             Held::Anyhow => Verdict::blocked("wasm", format!("exit code {exit_code}")),
             _ if exit_code != 0 => wrong(),
-            Held::Ended => Verdict::through(format!("it ended by itself: {said}")),
+            Held::Ended | Held::EndedLater => Verdict::through(format!("it ended by itself: {said}")),
             Held::Memory => Verdict::through(said),
             Held::Refused => match refused {
                 None | Some("none") => Verdict::through(said),
@@ -159,5 +177,65 @@ fn who_refuses(sign: &str, outcome: &Outcome) -> String {
         "EMFILE" => "rlimits".to_owned(),
         "ENOSPC" | "EDQUOT" => "disk limit".to_owned(),
         _ => "limit".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sandbox::{Captured, CpuSource, Enforcement, EngineId, Isolation, Level, MemorySource, RuntimeInfo, Usage};
+
+    use super::*;
+    use crate::wasm;
+
+    /// A run of a host that holds nothing: the program takes what it wants and ends.
+    fn ended_well(said: &str) -> Outcome {
+        Outcome {
+            status: Status::Completed { exit_code: 0 },
+            stdout: Captured { text: said.to_owned(), dropped: 0 },
+            stderr: Captured::default(),
+            diagnostics: None,
+            value: None,
+            displays: Vec::new(),
+            state: None,
+            error: None,
+            unsupported: None,
+            files: Vec::new(),
+            skipped_files: Vec::new(),
+            engine: EngineId::Native,
+            promoted: None,
+            packages: None,
+            runtime: RuntimeInfo { language: "python", version: String::new(), tool: String::new() },
+            isolation: Isolation {
+                level: Level::Full,
+                missing: Vec::new(),
+                granted: Vec::new(),
+                memory: Enforcement::CgroupV2,
+                processes: Enforcement::Rlimit,
+            },
+            usage: Usage {
+                wall: Duration::ZERO,
+                cpu: Duration::ZERO,
+                cpu_source: CpuSource::Rusage,
+                peak_memory: 0,
+                memory_source: MemorySource::Rusage,
+            },
+        }
+    }
+
+    /// What is not held is seen, for each of them but those whose processes the harness counts.
+    #[test]
+    fn no_flood_passes_where_nothing_held_it() {
+        let all = RESOURCE_FLOODS.iter().chain(ENDING_FLOODS).chain([&FORK_BOMB]).chain(wasm::FLOODS);
+        for flood in all.filter(|flood| !matches!(flood.held, Held::Alone | Held::Anyhow)) {
+            let said = format!("held 256 refused none{}", " ".repeat(1 << 20));
+            assert_eq!(flood.judge(&ended_well(&said)).name(), "NOT BLOCKED", "{}", flood.name);
+        }
+    }
+
+    #[test]
+    fn one_that_was_ended_too_soon_says_nothing() {
+        let timed_out = |said: &str| Outcome { status: Status::TimedOut, ..ended_well(said) };
+        assert_eq!(FORK_BOMB.judge(&timed_out("")).name(), "unclear");
+        assert_eq!(FORK_BOMB.judge(&timed_out("started\n")), Verdict::blocked("deadline", "timed out"));
     }
 }

@@ -13,15 +13,26 @@ use crate::{Program, python};
 /// What turns up in results where nothing but WebAssembly stands.
 const WALL: &str = "wasi";
 
-/// Programs that print a line for each of their attempts, and how many those are at least.
-pub static ATTEMPTS: &[(Program, usize)] = &[
-    (FILES, 70),
-    (NETWORK, 16),
-    (FILES_OF_JAVASCRIPT, 40),
-    (FILES_OF_RUBY, 50),
-    (FILES_OF_PHP, 50),
-    (FILES_OF_LUA, 40),
-    (FILES_OF_C, 40),
+/// A program that prints a line for each of its attempts.
+#[derive(Debug)]
+pub struct Attempts {
+    /// The program.
+    pub program: Program,
+    /// What it is after, above all.
+    pub kind: Kind,
+    /// How many attempts it makes, or more.
+    pub least: usize,
+}
+
+/// All of them.
+pub static ATTEMPTS: &[Attempts] = &[
+    Attempts { program: FILES, kind: Kind::Read, least: 70 },
+    Attempts { program: NETWORK, kind: Kind::Connect, least: 16 },
+    Attempts { program: FILES_OF_JAVASCRIPT, kind: Kind::Read, least: 40 },
+    Attempts { program: FILES_OF_RUBY, kind: Kind::Read, least: 50 },
+    Attempts { program: FILES_OF_PHP, kind: Kind::Read, least: 50 },
+    Attempts { program: FILES_OF_LUA, kind: Kind::Read, least: 40 },
+    Attempts { program: FILES_OF_C, kind: Kind::Read, least: 40 },
 ];
 
 /// Python.

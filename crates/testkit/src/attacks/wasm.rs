@@ -28,7 +28,7 @@ const WORKER: &str = "__worker";
 /// The runtimes for whoever runs belljar on this stage: a copy of the tests' own, as everything in the folder must belong to its user.
 ///
 /// `None` after saying that the test is skipped. The source is [`provision`]ed by the test beforehand.
-fn cache_of(stage: &Stage) -> Option<PathBuf> {
+pub fn cache_of(stage: &Stage) -> Option<PathBuf> {
     static LENT: Mutex<BTreeMap<u32, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut lent = LENT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(folder) = lent.get(&stage.uid()) {
@@ -136,7 +136,7 @@ pub(super) fn files_of_sql(stage: &Stage, program: Program) {
     let (secret, directory) = (stage.forbidden().join("secret"), stage.forbidden());
     let canary = directory.join("canary");
     let reads = guests::sql_reads(&secret, &canary);
-    let control = reads.iter().fold(run(stage, program, &cache), |run, statement| run.argument(statement));
+    let control = reads.iter().fold(run(stage, program, &cache), Run::argument);
     let outcome = control.outcome();
     outcome.assert_ended(Ending::completed(0));
     assert_eq!(

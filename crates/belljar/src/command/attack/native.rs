@@ -9,14 +9,17 @@ use attacks::probes::{self, Door, Probe, Report};
 use attacks::processes;
 use attacks::verdict::{Finding, Verdict};
 use attacks::{LEAVINGS, Level, NEIGHBOUR, Program};
-use sandbox::{Collect, Enforcement, EngineId, FolderAccess, LiveOutput, Outcome, SkipReason, Stream};
+use sandbox::{Collect, Enforcement, EngineId, FolderAccess, LimitsRequest, LiveOutput, Outcome, SkipReason, Stream};
 use serde_json::json;
 use tokio::sync::Notify;
 
 use super::{Attack, Job, NoOutcome, Run};
 
-/// How long two runs look for each other.
-const TOGETHER: f64 = 1.5;
+/// How long one run looks for another, in seconds; the other one stays until it is found, or this is over.
+const TOGETHER: f64 = 1.0;
+
+/// The time for what takes a second, on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// After the end of a run, before its processes are counted: they are gone sooner.
 const GRACE: Duration = Duration::from_millis(500);
@@ -173,7 +176,13 @@ impl Attack {
         let (mode, rest) = flood.arguments.split_first().map_or(("", &[][..]), |(mode, rest)| (*mode, rest));
         let arguments = [mode, &marker].into_iter().chain(rest.iter().copied()).map(str::to_owned).collect();
         let run = Run { limits: flood.limits, ..Run::new(EngineId::Native, &flood.program, arguments) };
-        let mut verdict = match self.run(run).await {
+        let mut result = self.run(run.clone()).await;
+        if result.as_ref().is_ok_and(|outcome| !flood.has_begun(outcome)) {
+            // A busy machine: it was ended before it could do anything.
+            let limits = LimitsRequest { wall: Some(PATIENCE), ..flood.limits };
+            result = self.run(Run { limits, ..run }).await;
+        }
+        let mut verdict = match result {
             Ok(outcome) => flood.judge(&outcome),
             Err(NoOutcome(verdict)) => verdict,
         };
@@ -248,15 +257,16 @@ impl Attack {
         let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let port = port.map_or(0, |address| address.port());
         let name = self.stage.marker.replace("guest", "neighbour");
-        let settings = json!({ "port": port, "name": name, "other": "role-host", "seconds": TOGETHER }).to_string();
+        let settings =
+            |seconds: f64| json!({ "port": port, "name": name, "other": "role-host", "seconds": seconds }).to_string();
         let is_open = Arc::new(Notify::new());
-        let arguments = vec!["host".to_owned(), marker.clone(), settings.clone()];
+        let arguments = vec!["host".to_owned(), marker.clone(), settings(3600.0)];
         let mut live = Open { is_open: Arc::clone(&is_open) };
         let host = self.run_now(Run::new(EngineId::Native, &NEIGHBOUR, arguments), &mut live);
         let looking = async {
             is_open.notified().await;
             let root = tokio::task::spawn_blocking(move || uids(&marker)).await.unwrap_or_default();
-            let arguments = vec!["guest".to_owned(), self.stage.marker.clone(), settings];
+            let arguments = vec!["guest".to_owned(), self.stage.marker.clone(), settings(TOGETHER)];
             (root, self.run_now(Run::new(EngineId::Native, &NEIGHBOUR, arguments), &mut ()).await)
         };
         tokio::pin!(host);

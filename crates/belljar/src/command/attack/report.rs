@@ -25,6 +25,8 @@ const GROUPS: &[&str] = &[
 
 pub(super) struct Report {
     pub(super) level: Level,
+    /// Whether the operator accepts it: else nothing runs natively.
+    pub(super) accepted: bool,
     pub(super) took: Duration,
     pub(super) findings: Vec<Finding>,
 }
@@ -40,10 +42,12 @@ struct Score {
 }
 
 impl Report {
-    /// Whether something was tried, and nothing got through that may not.
+    /// Whether runs were attacked, and nothing got through that may not.
     pub(super) fn passes(&self) -> bool {
         let score = self.score();
-        score.blocked > 0 && score.through == 0 && score.unclear == 0
+        let is_blocked =
+            |finding: &Finding| finding.engine.is_some() && matches!(finding.verdict, Verdict::Blocked { .. });
+        self.accepted && self.findings.iter().any(is_blocked) && score.through == 0 && score.unclear == 0
     }
 
     fn score(&self) -> Score {
@@ -65,7 +69,9 @@ impl Report {
     }
 
     pub(super) fn as_text(&self) -> String {
-        let mut text = format!("attacking runs at isolation level {}, and WebAssembly's\n", self.level);
+        let verdict = if self.accepted { "" } else { ", which is refused: nothing runs natively here" };
+        let mut text =
+            format!("attacked from inside runs; natively these have isolation level {}{verdict}\n", self.level);
         for group in GROUPS.iter().filter(|group| self.of(group).next().is_some()) {
             let mut rows = vec![[*group, "engine", "", "what stopped it"].map(str::to_owned).to_vec()];
             rows.extend(self.of(group).map(|finding| {
@@ -171,6 +177,7 @@ mod tests {
         };
         Report {
             level: Level::Full,
+            accepted: true,
             took: Duration::from_millis(1500),
             findings: verdicts.into_iter().map(finding).collect(),
         }
@@ -190,6 +197,8 @@ mod tests {
         ] {
             assert!(!report(verdicts).passes());
         }
+        // Where nothing runs nothing gets through, which proves nothing.
+        assert!(!Report { accepted: false, ..report(vec![blocked()]) }.passes());
     }
 
     #[test]

@@ -13,16 +13,22 @@ use std::time::Duration;
 
 use attacks::processes;
 use attacks::verdict::{Finding, Verdict};
-use attacks::victims::{SECRET_VARIABLE, Secrets, Victims};
+use attacks::victims::{Secrets, Victims};
 use belljar::Settings;
 use rustix::fs::MemfdFlags;
+
+/// Where this process has its secret.
+const PLANTED: &str = "BELLJAR_ATTACK_SECRET";
+
+/// A socket's path has no more than 107 bytes, and one is to be in there.
+const LONGEST: usize = 64;
 
 /// How long after its run a process may still be seen. Not much on a quiet machine.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The secret that this process was started with, if it was.
 pub(super) fn planted(settings: &Settings) -> Option<String> {
-    let secret = settings.environment.iter().find(|(name, _)| name == OsStr::new(SECRET_VARIABLE));
+    let secret = settings.environment.iter().find(|(name, _)| name == OsStr::new(PLANTED));
     secret.and_then(|(_, value)| value.to_str().map(str::to_owned))
 }
 
@@ -47,7 +53,7 @@ pub(super) fn plant() -> io::Error {
     if let Some(name) = arguments.next() {
         command.arg0(name);
     }
-    command.args(arguments).env(SECRET_VARIABLE, secret).exec()
+    command.args(arguments).env(PLANTED, secret).exec()
 }
 
 fn random() -> io::Result<String> {
@@ -69,9 +75,11 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) fn set(settings: &Settings, secret: String) -> io::Result<Self> {
-        let number = random()?;
+        let mut number = random()?;
+        number.truncate(8);
         // Beside runs' own scratch, which belongs to its user alone: what is attacked is open to all.
-        let parent = settings.scratch.parent().unwrap_or_else(|| Path::new("/tmp"));
+        let parent = settings.scratch.parent().filter(|path| path.as_os_str().len() < LONGEST);
+        let parent = parent.unwrap_or_else(|| Path::new("/tmp"));
         let folder = parent.join(format!("belljar-attack-{number}"));
         fs::DirBuilder::new().mode(0o755).create(&folder)?;
         let secrets = Secrets { variable: secret, file: random()? };

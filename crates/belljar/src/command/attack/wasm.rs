@@ -4,10 +4,10 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use attacks::floods::Flood;
 use attacks::processes::{self, Process};
 use attacks::verdict::{Finding, Verdict};
-use attacks::wasm::{self, Kind};
-use attacks::{Program, floods::Flood};
+use attacks::wasm::{self, Attempts, Kind};
 use engine_wasm::WORKER_ARGUMENT;
 use sandbox::{EngineId, Language};
 
@@ -18,9 +18,9 @@ const LOOK: Duration = Duration::from_millis(100);
 
 pub(super) fn jobs(attack: &Arc<Attack>) -> Vec<(&'static str, Job)> {
     let mut jobs: Vec<(&'static str, Job)> = Vec::new();
-    for (program, least) in wasm::ATTEMPTS {
+    for attempts in wasm::ATTEMPTS {
         let attack = Arc::clone(attack);
-        jobs.push((program.language, Box::pin(async move { attack.attempts(program, *least).await })));
+        jobs.push((attempts.program.language, Box::pin(async move { attack.attempts(attempts).await })));
     }
     let of = Arc::clone(attack);
     jobs.push(("sql", Box::pin(async move { of.sql().await })));
@@ -38,11 +38,11 @@ fn finding(group: &'static str, name: impl Into<String>, tries: impl Into<String
 }
 
 impl Attack {
-    async fn attempts(&self, program: &Program, least: usize) -> Vec<Finding> {
+    async fn attempts(&self, attempts: &Attempts) -> Vec<Finding> {
+        let Attempts { program, kind, least } = attempts;
         let arguments = vec![self.facts.to_string(), self.stage.marker.clone()];
         let outcome = self.run(Run::new(EngineId::Wasm, program, arguments)).await;
-        let kind = if std::ptr::eq(program.code, wasm::NETWORK.code) { Kind::Connect } else { Kind::Read };
-        let all = |verdict| vec![kind_finding(kind, program.language, None, verdict)];
+        let all = |verdict| vec![kind_finding(*kind, program.language, None, verdict)];
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(NoOutcome(verdict)) => return all(verdict),
@@ -51,7 +51,7 @@ impl Attack {
         if self.stage.victims.secrets().are_in(outcome.stdout.text.as_bytes()) {
             return all(Verdict::through("a secret of the host's"));
         }
-        if !outcome.status.is_success() || attempts.len() < least {
+        if !outcome.status.is_success() || attempts.len() < *least {
             let why = format!("{:?} after {} attempts: {}", outcome.status, attempts.len(), outcome.stderr.text);
             return all(Verdict::unclear(why));
         }
@@ -186,8 +186,7 @@ fn judge_worker(status: &str) -> [Verdict; 2] {
         .filter(|set| field(status, set).is_none_or(|set| set.chars().any(|digit| digit != '0')))
         .collect();
     let privileges = if held.is_empty() && field(status, "NoNewPrivs") == Some("1") {
-        let by = ["capabilities", "no-new-privs"].map(str::to_owned).to_vec();
-        Verdict::Blocked { by, sign: "none".to_owned() }
+        Verdict::blocked("capabilities", "none, and none to be gained")
     } else {
         Verdict::through(format!("NoNewPrivs {:?}, {held:?}", field(status, "NoNewPrivs")))
     };
