@@ -84,8 +84,12 @@ impl Attack {
         let network = settings.policy.network.all().map(ToString::to_string).collect();
         let mut facts = stage.victims.facts(level)?;
         let first = |path: &Path| path.components().nth(1).map(|name| name.as_os_str().to_string_lossy().into_owned());
-        facts["granted_folders"] = folders.iter().map(|folder| json!(folder.target())).collect();
-        facts["granted_roots"] = folders.iter().map(|folder| json!(first(folder.target()))).collect();
+        if let Some(facts) = facts.as_object_mut() {
+            let (paths, roots) =
+                folders.iter().map(|folder| (json!(folder.target()), json!(first(folder.target())))).unzip();
+            facts.insert("granted_folders".to_owned(), Value::Array(paths));
+            facts.insert("granted_roots".to_owned(), Value::Array(roots));
+        }
         let permits = Semaphore::new(AT_ONE_TIME);
         Ok(Self { runtime, stage, isolation, level, facts, folders, network, permits })
     }

@@ -46,7 +46,7 @@ pub(super) fn jobs(attack: &Arc<Attack>) -> Vec<(&'static str, Job)> {
         jobs.push((mode, Box::pin(async move { vec![attack.collect(mode, tries).await] })));
     }
     let attack = own();
-    jobs.push(("neighbours", Box::pin(async move { attack.neighbours().await })));
+    jobs.push(("neighbours", Box::pin(async move { Box::pin(attack.neighbours()).await })));
     let attack = own();
     jobs.push(("grants", Box::pin(async move { attack.granted_hosts() })));
     jobs

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use attacks::verdict::{Finding, Verdict};
 use sandbox::Level;
+use serde::Serialize;
 use serde_json::json;
 
 use crate::report::table;
@@ -108,30 +109,7 @@ impl Report {
 
     pub(super) fn as_json(&self) -> String {
         let Score { blocked, through, granted, not_tried, unclear } = self.score();
-        let probes = GROUPS.iter().flat_map(|group| self.of(group)).map(|finding| {
-            let (by, sign) = match &finding.verdict {
-                Verdict::Blocked { by, sign } => (Some(by), Some(sign)),
-                Verdict::Through { .. }
-                | Verdict::Granted { .. }
-                | Verdict::NotTried { .. }
-                | Verdict::Unclear { .. } => (None, None),
-            };
-            let mut probe = json!({
-                "group": finding.group,
-                "engine": finding.engine.map(|engine| engine.to_string()),
-                "name": finding.name,
-                "tried": finding.tries,
-                "verdict": finding.verdict.name().to_lowercase().replace(' ', "_"),
-            });
-            match (by, sign) {
-                (Some(by), Some(sign)) => {
-                    probe["stopped_by"] = json!(by);
-                    probe["sign"] = json!(sign);
-                }
-                _ => probe["detail"] = json!(why(&finding.verdict)),
-            }
-            probe
-        });
+        let probes: Vec<Row<'_>> = GROUPS.iter().flat_map(|group| self.of(group)).map(Row::from).collect();
         let report = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "level": self.level.to_string(),
@@ -144,9 +122,47 @@ impl Report {
                 "granted": granted,
                 "not_tried": not_tried,
             },
-            "probes": probes.collect::<Vec<_>>(),
+            "probes": probes,
         });
         format!("{report:#}\n")
+    }
+}
+
+/// A finding in JSON.
+#[derive(Serialize)]
+struct Row<'a> {
+    group: &'a str,
+    engine: Option<String>,
+    name: &'a str,
+    tried: &'a str,
+    verdict: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped_by: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sign: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+}
+
+impl<'a> From<&'a Finding> for Row<'a> {
+    fn from(finding: &'a Finding) -> Self {
+        let (stopped_by, sign, detail) = match &finding.verdict {
+            Verdict::Blocked { by, sign } => (Some(by.as_slice()), Some(sign.as_str()), None),
+            other @ (Verdict::Through { .. }
+            | Verdict::Granted { .. }
+            | Verdict::NotTried { .. }
+            | Verdict::Unclear { .. }) => (None, None, Some(why(other))),
+        };
+        Self {
+            group: finding.group,
+            engine: finding.engine.map(|engine| engine.to_string()),
+            name: &finding.name,
+            tried: &finding.tries,
+            verdict: finding.verdict.name().to_lowercase().replace(' ', "_"),
+            stopped_by,
+            sign,
+            detail,
+        }
     }
 }
 
