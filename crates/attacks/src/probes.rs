@@ -154,7 +154,7 @@ pub static PROCESSES: &[Probe] = &[
     probe("files-of-init", "list what pid 1 has open", Init, User, ["EACCES", "ENOENT", "EACCES"]),
     probe("trace-init", "trace pid 1 with ptrace", Call, User, ["ENOSYS", "ENOSYS", "ENOSYS"]),
     probe("read-memory-of-init", "read the memory of pid 1 with process_vm_readv", Call, User, ["ENOSYS", "ENOSYS", "ENOSYS"]),
-    probe("write-memory-of-init", "write to it with process_vm_writev", Call, User, ["ENOSYS", "ENOSYS", "ENOSYS"]),
+    probe("write-memory-of-init", "write to the memory of pid 1 with process_vm_writev", Call, User, ["ENOSYS", "ENOSYS", "ENOSYS"]),
     probe("take-descriptor-of-init", "take a descriptor of pid 1 with pidfd_getfd", Call, User, ["ENOSYS", "ENOSYS", "ENOSYS"]),
     probe("signal-init", "signal pid 1", Init, User, ["EPERM", "EPERM", "EPERM"]),
     probe("signal-init-by-pidfd", "signal pid 1 by a pidfd", Init, User, ["EPERM", "EPERM", "EPERM"]),
@@ -380,7 +380,7 @@ impl Probe {
             | (Init, "EPERM")
             | (Ipc | Privilege, "EACCES") => &["landlock"],
             (ShownPath, "EACCES") => &["landlock", "file permissions"],
-            (ShownPath, "addresses hidden") => &["kernel.kptr_restrict"],
+            (ShownPath, "addresses hidden") => &["kernel"],
             (Init, "EACCES") => &["landlock", "non-dumpable-init"],
             (Process, "ESRCH" | "ENOENT" | "own only") => &["pid-namespace"],
             (Process, "nobody") => match level {
