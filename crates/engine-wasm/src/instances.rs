@@ -203,7 +203,9 @@ mod tests {
     fn nothing_but_one_waits_for_long() {
         let instances = instances();
         let made: Vec<Made> = (0..3).map(|_| instances.make(guest()).expect("made").expect("memory")).collect();
-        made.into_iter().for_each(|made| instances.take_back(made));
+        for made in made {
+            instances.take_back(made);
+        }
         instances.rest();
         assert_eq!(instances.free.lock().expect("no panic").len(), usize::from(instances.memories.scans()));
     }
