@@ -51,7 +51,7 @@ pub(crate) async fn run(mut arguments: RunArguments, settings: &Settings) -> any
     } else {
         last_words(&outcome);
     }
-    Ok(exit::of(outcome.status))
+    Ok(ExitCode::from(exit::of(outcome.status)))
 }
 
 /// Ends belljar on SIGINT and SIGTERM, and with it the run: the launcher ends everything when its server is gone. On a task of its own,
