@@ -156,7 +156,10 @@ fn settings_file() -> String {
          Read from `--config`, else from `BELLJAR_CONFIG`, else from `belljar/belljar.toml` in the user's configuration folder (`~/.config`). A name \
          that is not below is an error. Defaults of limits are in [Limits](limits.md).\n\n"
     );
-    let names = rows(schema.as_value(), "").into_iter().map(|row| vec![format!("`{}`", row.name), row.kind, row.text]);
+    let names = rows(schema.as_value(), "").into_iter().map(|row| match row.kind.as_str() {
+        "object" => vec![format!("`[{}]`", row.name), String::new(), row.text],
+        _ => vec![format!("`{}`", row.name), row.kind, row.text],
+    });
     page += &table(&["name", "", "meaning"], names);
     page += "\n## Environment variables\n\n";
     page += &table(&["variable", "meaning"], variables());

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use serde_json::{Value, json};
+use testkit::arena::SEARCH_PATH;
 use testkit::conformance::command::{self, Belljar};
 use testkit::runtimes;
 
@@ -33,6 +34,9 @@ const ELSEWHERE: &[(&str, &str, Why)] = &[
     ("docs/grants.md", "belljar run --network", Why::Test("grants/network.rs::unprivileged")),
 ];
 
+/// What examples use beside belljar.
+const TOOLS: &[&str] = &["curl", "jq", "openssl", "perl", "python3"];
+
 const BUILDS: &str = "this test has the program that it builds";
 const NPM: &str = "sdk_typescript.rs::the_packages_for_npm_bring_the_binary_and_the_library";
 const PYPI: &str = "sdk_python.rs::the_wheel_has_the_program_and_the_package";
@@ -58,6 +62,11 @@ const PROGRAMS: &[(&str, &str)] = &[
 
 #[test]
 fn every_example_is_true() {
+    if let Some(tool) =
+        TOOLS.iter().find(|tool| !SEARCH_PATH.split(':').any(|folder| Path::new(folder).join(tool).is_file()))
+    {
+        return runtimes::skip(&format!("examples need `{tool}`"));
+    }
     let Some(cache) = runtimes::provisioned(BELLJAR) else { return };
     let is_written = |page: &Page| !GENERATED.iter().any(|generated| page.name.starts_with(generated));
     let pages: Vec<Page> = page::all().into_iter().filter(is_written).collect();

@@ -102,8 +102,10 @@ fn script(steps: &[Step<'_>], told: &Path, port: &str) -> String {
     script + "exit 0\n"
 }
 
-/// Whether a text is as it is shown, where `...` stands for anything.
+/// Whether a text is as it is shown, where `...` stands for anything. Columns may be wider.
 pub(crate) fn fits(shown: &str, text: &str) -> bool {
+    let narrow = |text: &str| text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    let (shown, text) = (narrow(shown), narrow(text));
     let mut parts = shown.split("...");
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
     let mut parts: Vec<&str> = parts.collect();
