@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use clap::builder::Str;
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
+use rmcp::model::Tool;
 use sandbox::{Language, LimitKind, Limits, Package, Policy, Status};
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -102,40 +104,42 @@ fn spelling(argument: &Arg) -> String {
     let short = argument.get_short().map(|short| format!("-{short}"));
     let long = argument.get_long().map(|long| format!("--{long}"));
     let flags: Vec<String> = short.into_iter().chain(long).collect();
-    let names: Vec<&str> = argument.get_value_names().unwrap_or_default().iter().map(|name| name.as_str()).collect();
+    let names: Vec<&str> = argument.get_value_names().unwrap_or_default().iter().map(Str::as_str).collect();
     let value = if takes_value(argument) { names.join(" ") } else { String::new() };
     [flags.join(", "), value].join(" ").trim().to_owned()
 }
 
 fn tools() -> String {
-    let mut page = format!(
+    let sections = mcp::tools(&["…".to_owned()], &Policy::default()).into_iter().map(section_of_tool);
+    format!(
         "{NOTE}# Tools\n\nWhat `belljar serve` offers to clients, as `tools/list` tells them. The server's other sides (live output, cancelling, \
-         resources, tasks) are in [Over MCP](../protocol.md).\n\n"
-    );
-    for tool in mcp::tools(&["…".to_owned()], &Policy::default()) {
-        let annotations = tool.annotations.unwrap_or_default();
-        let manners = [
-            (annotations.read_only_hint, "reads only"),
-            (annotations.destructive_hint, "may remove something"),
-            (annotations.idempotent_hint, "twice is as once"),
-            (annotations.open_world_hint, "reaches beyond the server"),
-        ];
-        let manners: Vec<&str> = manners.iter().filter(|(is, _)| *is == Some(true)).map(|(_, text)| *text).collect();
-        let manners = if manners.is_empty() { String::new() } else { format!(" ({})", manners.join(", ")) };
-        let title = tool.title.unwrap_or_default();
-        page += &format!(
-            "## `{}`\n\n{title}{manners}. A model reads:\n\n```text\n{}\n```\n\n",
-            tool.name,
-            tool.description.unwrap_or_default()
-        );
-        page += &fields("argument", &Value::Object(tool.input_schema.as_ref().clone()));
-        match tool.output_schema {
-            Some(_) if tool.name == "run_code" => page += "Its result has [a page of its own](result.md).\n\n",
-            Some(schema) => page += &fields("result", &Value::Object(schema.as_ref().clone())),
-            None => {}
-        }
-    }
-    page
+         resources, tasks) are in [Over MCP](../protocol.md).\n\n{}",
+        sections.collect::<String>()
+    )
+}
+
+fn section_of_tool(tool: Tool) -> String {
+    let annotations = tool.annotations.unwrap_or_default();
+    let manners = [
+        (annotations.read_only_hint, "reads only"),
+        (annotations.destructive_hint, "may remove something"),
+        (annotations.idempotent_hint, "twice is as once"),
+        (annotations.open_world_hint, "reaches beyond the server"),
+    ];
+    let manners: Vec<&str> = manners.iter().filter(|(is, _)| *is == Some(true)).map(|(_, text)| *text).collect();
+    let manners = if manners.is_empty() { String::new() } else { format!(" ({})", manners.join(", ")) };
+    let arguments = fields("argument", &Value::Object(tool.input_schema.as_ref().clone()));
+    let result = match tool.output_schema {
+        Some(_) if tool.name == "run_code" => "Its result has [a page of its own](result.md).\n\n".to_owned(),
+        Some(schema) => fields("result", &Value::Object(schema.as_ref().clone())),
+        None => String::new(),
+    };
+    format!(
+        "## `{}`\n\n{}{manners}. A model reads:\n\n```text\n{}\n```\n\n{arguments}{result}",
+        tool.name,
+        tool.title.unwrap_or_default(),
+        tool.description.unwrap_or_default()
+    )
 }
 
 fn result() -> String {
@@ -225,7 +229,7 @@ fn limits() -> String {
     });
     page += &table(&["`status`", "", "exit code of `belljar run`"], rows);
     let kinds = [LimitKind::Memory, LimitKind::Cpu, LimitKind::Disk].map(|kind| kind.to_string());
-    page += &format!(
+    let others = format!(
         "\n`limit` is one of {}. Process and disk limits otherwise show in the program as the kernel's own errors (`EAGAIN`, `ENOSPC`).\n\n\
          `belljar run` also ends with {} when belljar refused the request or failed, so that the program did not run; {} or {} when belljar itself was interrupted or terminated; {} when \
          nobody reads its output any more.\n\n\
@@ -239,7 +243,7 @@ fn limits() -> String {
         exit::TERMINATED,
         exit::READER_GONE,
     );
-    page
+    page + &others
 }
 
 fn languages() -> String {

@@ -68,7 +68,8 @@ impl Runtime {
                 && let Some(_turn) = self.turns.try_take(errand.plan.principal())
             {
                 let mut leg = Leg::new(&stage, EngineId::Native);
-                let second = self.run_natively(native.as_ref(), errand, started, &mut leg);
+                // Boxed, since few runs come here and the future of every run would have room for it.
+                let second = Box::pin(self.run_natively(native.as_ref(), errand, started, &mut leg));
                 return race(first, second, &stage).await;
             }
             stage.commit(EngineId::Wasm);
@@ -83,7 +84,7 @@ impl Runtime {
             return Ok(explain(outcome, None));
         }
         let mut leg = Leg::new(&stage, EngineId::Native);
-        let promoted = self.run_natively(native.as_ref(), errand, started, &mut leg).await?;
+        let promoted = Box::pin(self.run_natively(native.as_ref(), errand, started, &mut leg)).await?;
         Ok(promote(promoted, reason))
     }
 

@@ -105,7 +105,7 @@ fn check(page: &Page, cache: &'static Path) -> Vec<String> {
             "python" | "ts" | "rust" => copied(fence),
             "toml" => settings(&home, fence),
             "json" => calls.json(fence, before.as_ref()),
-            "text" => calls.text(fence, before.as_ref()),
+            "text" => told(fence, before.as_ref()),
             other => Err(format!("`{other}` is no language of an example; see tests/docs/examples.rs")),
         };
         wrong.extend(found.err().map(|what| format!("{}: {what}", page.at(fence))));
@@ -167,16 +167,6 @@ impl Calls<'_> {
         if is_shown { Ok(()) } else { Err(format!("the call before it answers {answer:#}")) }
     }
 
-    fn text(&mut self, fence: &Fence, before: Option<&Value>) -> Result<(), String> {
-        let answer = before.ok_or("this follows no call of a tool")?;
-        let text = answer["content"][0]["text"].as_str().unwrap_or_default();
-        if fits(fence.text.trim_end(), text.trim_end()) {
-            Ok(())
-        } else {
-            Err(format!("the call before it answers {text}"))
-        }
-    }
-
     /// Starts what a client would start. It ends where nobody speaks to it.
     fn configuration(&self, text: &str) -> Result<(), String> {
         let entry: Value = serde_json::from_str(&there(self.home, HOME, text)).expect("it was JSON before");
@@ -186,6 +176,14 @@ impl Calls<'_> {
         let answer = command::answer(command, b"");
         if answer.code == Some(0) { Ok(()) } else { Err(answer.stderr) }
     }
+}
+
+/// What a model reads of the call before.
+fn told(fence: &Fence, before: Option<&Value>) -> Result<(), String> {
+    let answer = before.ok_or("this follows no call of a tool")?;
+    let text = answer["content"][0]["text"].as_str().unwrap_or_default();
+    let is_shown = fits(fence.text.trim_end(), text.trim_end());
+    if is_shown { Ok(()) } else { Err(format!("the call before it answers {text}")) }
 }
 
 /// Whether all that is shown is there. `"..."` is anything.

@@ -64,7 +64,7 @@ impl Page {
                     open = Some(Fence { line: number, language: language.to_owned(), text: String::new() });
                 }
                 (Some(_), Some("")) => fences.extend(open.take()),
-                (Some(fence), _) => fence.text += &format!("{line}\n"),
+                (Some(fence), _) => fence.text.extend([line, "\n"]),
                 (None, None) => {}
             }
         }

@@ -79,8 +79,8 @@ fn steps(fence: &Fence) -> Vec<Step<'_>> {
                 steps.push(Step { fence, commands: format!("{command}\n"), shown: Some(String::new()) });
             }
             (None, Some(Step { commands, shown: Some(shown), .. })) => match line.strip_prefix("> ") {
-                Some(more) => *commands += &format!("{more}\n"),
-                None => *shown += &format!("{line}\n"),
+                Some(more) => commands.extend([more, "\n"]),
+                None => shown.extend([line, "\n"]),
             },
             (None, Some(Step { shown: None, .. }) | None) => panic!("what is printed before the first command: {line}"),
         }
@@ -94,10 +94,11 @@ fn script(steps: &[Step<'_>], told: &Path, port: &str) -> String {
     for (number, step) in steps.iter().enumerate() {
         let commands = step.commands.replace(PORT, port);
         let printed = told.join(number.to_string());
-        script += &match step.shown {
+        let step = match step.shown {
             Some(_) => format!("{{ (exit $last)\n{commands}last=$?\n}} >{0} 2>&1\n", printed.display()),
             None => format!("{{ set -e\n{commands}set +e\n}} >{0} 2>&1\n", printed.display()),
         };
+        script.push_str(&step);
     }
     script + "exit 0\n"
 }
