@@ -75,24 +75,29 @@ fn about(command: &Command) -> String {
 /// A heading, what there is to say, and a table of arguments.
 fn section<'a>(title: &str, text: &str, arguments: impl Iterator<Item = &'a Arg>) -> String {
     let shown = arguments.filter(|argument| !argument.is_hide_set() && argument.get_id() != "help");
-    let rows = shown.filter(|argument| argument.get_id() != "version").map(|argument| {
-        let help = argument.get_long_help().or(argument.get_help()).map(ToString::to_string).unwrap_or_default();
-        let (help, said) = match help.split_once(" [default: ") {
-            Some((help, said)) => (help.to_owned(), said.trim_end_matches(']').to_owned()),
-            None => (help, String::new()),
-        };
-        let defaults: Vec<&str> = argument.get_default_values().iter().filter_map(|value| value.to_str()).collect();
-        let default = if takes_value(argument) && said.is_empty() { code(&defaults) } else { said };
-        let values: Vec<String> =
-            argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
-        let values =
-            if takes_value(argument) && !values.is_empty() { format!(": {}", code(&values)) } else { String::new() };
-        let variable = argument.get_env().map(|name| format!(" (also `{}`)", name.display())).unwrap_or_default();
-        vec![format!("`{}`", spelling(argument)), format!("{help}{values}{variable}"), default]
-    });
-    let rows: Vec<Vec<String>> = rows.collect();
+    let rows: Vec<Vec<String>> = shown.filter(|argument| argument.get_id() != "version").map(row).collect();
     let arguments = if rows.is_empty() { String::new() } else { table(&["", "meaning", "default"], rows) + "\n" };
     format!("## {title}\n\n{text}{arguments}")
+}
+
+/// How it is written, what it means, and what it is when nobody says.
+fn row(argument: &Arg) -> Vec<String> {
+    let help = argument.get_long_help().or(argument.get_help()).map(ToString::to_string).unwrap_or_default();
+    let (help, said) = match help.split_once(" [default: ") {
+        Some((help, said)) => (help.to_owned(), said.trim_end_matches(']').to_owned()),
+        None => (help, String::new()),
+    };
+    let variable = argument.get_env().map(|name| format!(" (also `{}`)", name.display())).unwrap_or_default();
+    let meaning = |values: &str| format!("{help}{values}{variable}");
+    let (meaning, default) = if takes_value(argument) {
+        let values: Vec<String> = argument.get_possible_values().iter().map(|it| it.get_name().to_owned()).collect();
+        let values = if values.is_empty() { String::new() } else { format!(": {}", code(&values)) };
+        let defaults: Vec<&str> = argument.get_default_values().iter().filter_map(|value| value.to_str()).collect();
+        (meaning(&values), if said.is_empty() { code(&defaults) } else { said })
+    } else {
+        (meaning(""), said)
+    };
+    vec![format!("`{}`", spelling(argument)), meaning, default]
 }
 
 fn takes_value(argument: &Arg) -> bool {
@@ -131,7 +136,7 @@ fn section_of_tool(tool: Tool) -> String {
     let arguments = fields("argument", &Value::Object(tool.input_schema.as_ref().clone()));
     let result = match tool.output_schema {
         Some(_) if tool.name == "run_code" => "Its result has [a page of its own](result.md).\n\n".to_owned(),
-        Some(schema) => fields("result", &Value::Object(schema.as_ref().clone())),
+        Some(schema) => format!("It gives:\n\n{}", fields("result", &Value::Object(schema.as_ref().clone()))),
         None => String::new(),
     };
     format!(
