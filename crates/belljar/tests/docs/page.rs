@@ -28,11 +28,8 @@ pub(crate) fn all() -> Vec<Page> {
     let root = repository();
     let mut files = vec![root.join("README.md")];
     files.extend(files_below(&root.join("docs"), "md"));
-    let read = |file: PathBuf| Page {
-        name: file.strip_prefix(&root).expect("below it").to_str().expect("text").to_owned(),
-        text: fs::read_to_string(&file).expect("a page"),
-    };
-    files.into_iter().map(read).collect()
+    let name = |file: &PathBuf| file.strip_prefix(&root).expect("below it").to_str().expect("text").to_owned();
+    files.iter().map(|file| Page::named(&name(file))).collect()
 }
 
 /// Files with this ending, of folders in it too.
@@ -52,7 +49,8 @@ pub(crate) fn files_below(folder: &Path, extension: &str) -> Vec<PathBuf> {
 
 impl Page {
     pub(crate) fn named(name: &str) -> Self {
-        all().into_iter().find(|page| page.name == name).unwrap_or_else(|| panic!("there is no page {name}"))
+        let text = fs::read_to_string(repository().join(name));
+        Self { name: name.to_owned(), text: text.unwrap_or_else(|error| panic!("{name}: {error}")) }
     }
 
     pub(crate) fn fences(&self) -> Vec<Fence> {
