@@ -55,7 +55,7 @@ pub(crate) enum Command {
     Connect(ConnectArguments),
     /// Run a sample in every language found on this machine and show the results
     Example(ExampleArguments),
-    /// Set up runtimes of the WebAssembly engine now instead of at first use
+    /// Set up runtimes of the WebAssembly engine, once for this machine
     Setup(SetupArguments),
     /// Check the log that `serve --audit` writes
     Audit(AuditArguments),

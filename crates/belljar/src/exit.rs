@@ -16,13 +16,13 @@ pub(crate) const TERMINATED: u8 = 143;
 pub(crate) const READER_GONE: u8 = 141;
 
 /// The exit code of `belljar run`.
-pub(crate) fn of(status: Status) -> ExitCode {
-    ExitCode::from(match status {
+pub(crate) fn of(status: Status) -> u8 {
+    match status {
         Status::Completed { exit_code } => exit_code,
         Status::TimedOut => TIMED_OUT,
         Status::Crashed { .. } | Status::LimitExceeded(_) => KILLED,
         Status::Cancelled => INTERRUPTED,
-    })
+    }
 }
 
 /// A command line that makes no sense, or asks for help.

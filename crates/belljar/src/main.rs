@@ -4,6 +4,8 @@ mod arguments;
 mod command;
 mod exit;
 mod profile;
+#[cfg(test)]
+mod reference;
 mod report;
 mod settings;
 mod telemetry;

@@ -79,67 +79,98 @@ impl Environment {
     }
 }
 
-/// `belljar.toml`.
+/// `belljar.toml`. The comments on its fields are what the reference says of them.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct File {
+pub(crate) struct File {
+    /// The weakest isolation to accept: `full` (default) or `landlock`
     require: Option<String>,
-    #[serde(default)]
-    limits: FileLimits,
-    #[serde(default)]
-    defaults: FileLimits,
-    #[serde(default)]
-    packages: FilePackages,
-    #[serde(default)]
-    environments: FileEnvironments,
+    /// Folders of this machine that runs see, like `--mount`: `/srv/data:/data:ro`. Flags are meant instead of them
     #[serde(default)]
     mounts: Vec<String>,
+    /// The most that a caller can ask for
+    #[serde(default)]
+    limits: FileLimits,
+    /// What a run gets that asks for nothing
+    #[serde(default)]
+    defaults: FileLimits,
+    /// What may be installed for programs
+    #[serde(default)]
+    packages: FilePackages,
+    /// Python environments for native runs
+    #[serde(default)]
+    environments: FileEnvironments,
+    /// Hosts that runs may connect to
     #[serde(default)]
     network: FileNetwork,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct FileNetwork {
+    /// What callers may ask for with `network`, like `serve --network`, which is meant instead: `api.example.org`, `*.example.com:8443`
     #[serde(default)]
     allow: Vec<String>,
+    /// What every run has without asking
     #[serde(default)]
     always: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct FileEnvironments {
+    /// The one that Python runs in, like `--environment`; without one, the host's own Python
     default: Option<PathBuf>,
+    /// Folders below which callers may choose one with `configure_environment`
     #[serde(default)]
     allow: Vec<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct FilePackages {
+    /// Whether anything is installed at all (`true`)
     enabled: Option<bool>,
+    /// Whether packages are installed for imports that nobody named (`true`; over HTTP `false`)
     automatic: Option<bool>,
+    /// If there are any, only these by name, and what they need
     #[serde(default)]
     allow: Vec<String>,
+    /// Never these, neither directly nor for another
     #[serde(default)]
     deny: Vec<String>,
+    /// Only what the clients have in their caches (`false`)
     offline: Option<bool>,
+    /// Versions that are younger are taken for not there: `3days`
     minimum_age: Option<String>,
+    /// Room for all layers, of which the least recently used go first (`10GiB`)
     cache: Option<String>,
+    /// Hosts in a private network that the clients may reach: `pypi.corp:8443`
     #[serde(default)]
     private_registries: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct FileLimits {
+    /// Wall clock: `30s`, `5m`
     timeout: Option<String>,
+    /// CPU time of all processes together
     cpu: Option<String>,
+    /// Memory of all processes together: `512MiB`
     memory: Option<String>,
+    /// All writable places together
     disk: Option<String>,
+    /// Files and folders in them
     file_count: Option<u32>,
+    /// Processes and threads at one time
     processes: Option<u32>,
+    /// What is kept of each output stream
     output: Option<String>,
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-use wasmparser::{DataKind, Operator, Parser, Payload};
+use wasmparser::{DataKind, Operator, Parser, Payload, Validator, WasmFeatures};
 use wasmtime::{Error, Result};
 
 use crate::driver::Start;
@@ -13,10 +13,13 @@ use crate::driver::Start;
 const PAGE: usize = 64 << 10;
 
 /// What the end of the file begins with, and what is different in every format of it.
-pub(crate) const MAGIC: &[u8; 8] = b"belljar2";
+pub(crate) const MAGIC: &[u8; 8] = b"belljar3";
 
-/// The end of the file: the magic, and three numbers.
-const FOOTER: usize = MAGIC.len() + 3 * 8;
+/// The end of the file: the magic, and four numbers.
+const FOOTER: usize = MAGIC.len() + 4 * 8;
+
+/// What the names begin with under which [`take_apart`] exports a module's variables.
+pub(crate) const GLOBAL: &str = "belljar:global/";
 
 /// Where the image is in an artifact's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,14 +30,71 @@ pub(crate) struct ImagePlace {
     pub(crate) address: usize,
 }
 
-/// A snapshot taken apart: the module without data, and the memory that the data would make.
+/// What of an instance its code can change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mutable {
+    /// Its memory, and variables that have names: put those back, and it is a new one.
+    MemoryAndGlobals,
+    /// More than that, or nobody has looked.
+    Anything,
+}
+
+/// Whether an instance of this module is its memory and its variables. Everything else that code of the second version of WebAssembly can
+/// change is named here; code of later versions (which throws exceptions, say) is not looked at.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the standard's other instructions change neither tables nor segments"
+)]
+pub(crate) fn mutable(wasm: &[u8]) -> Result<Mutable> {
+    if Validator::new_with_features(WasmFeatures::WASM2).validate_all(wasm).is_err() {
+        return Ok(Mutable::Anything);
+    }
+    for payload in Parser::new(0).parse_all(wasm) {
+        let Payload::CodeSectionEntry(body) = payload? else { continue };
+        for operator in body.get_operators_reader()? {
+            match operator? {
+                Operator::TableSet { .. }
+                | Operator::TableGrow { .. }
+                | Operator::TableFill { .. }
+                | Operator::TableCopy { .. }
+                | Operator::TableInit { .. }
+                | Operator::ElemDrop { .. }
+                | Operator::MemoryInit { .. }
+                | Operator::DataDrop { .. } => return Ok(Mutable::Anything),
+                _ => {}
+            }
+        }
+    }
+    Ok(Mutable::MemoryAndGlobals)
+}
+
+/// A snapshot taken apart: the module without data and with its variables exported, and the memory that the data would make.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other sections are copied as they are, whatever they are")]
 pub(crate) fn take_apart(wasm: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
     let mut module = wasm.get(..8).ok_or_else(|| Error::msg("no module"))?.to_vec();
     let mut image = Vec::new();
+    let (mut globals, mut variables) = (0, Vec::new());
     for payload in Parser::new(0).parse_all(wasm) {
         let payload = payload?;
         match &payload {
+            Payload::ImportSection(imports) => {
+                for import in imports.clone().into_imports() {
+                    globals += u32::from(matches!(import?.ty, wasmparser::TypeRef::Global(_)));
+                }
+                copy_section(&mut module, wasm, &payload);
+            }
+            Payload::GlobalSection(section) => {
+                for (index, global) in (globals..).zip(section.clone()) {
+                    if global?.ty.mutable {
+                        variables.push(index);
+                    }
+                }
+                copy_section(&mut module, wasm, &payload);
+            }
+            Payload::ExportSection(exports) => {
+                let entries = wasm.get(exports.range()).unwrap_or_default();
+                put_exports(&mut module, entries, exports.count(), &variables);
+            }
             Payload::DataSection(segments) => {
                 for segment in segments.clone() {
                     let segment = segment?;
@@ -60,16 +120,40 @@ pub(crate) fn take_apart(wasm: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
                 }
             }
             Payload::DataCountSection { .. } => {}
-            other => {
-                if let Some((id, range)) = other.as_section() {
-                    module.push(id);
-                    put_length(&mut module, range.len());
-                    module.extend_from_slice(wasm.get(range).unwrap_or_default());
-                }
-            }
+            other => copy_section(&mut module, wasm, other),
         }
     }
     Ok((module, image))
+}
+
+fn copy_section(module: &mut Vec<u8>, wasm: &[u8], payload: &Payload<'_>) {
+    if let Some((id, range)) = payload.as_section() {
+        put_section(module, id, wasm.get(range).unwrap_or_default());
+    }
+}
+
+fn put_section(module: &mut Vec<u8>, id: u8, contents: &[u8]) {
+    module.push(id);
+    put_length(module, contents.len());
+    module.extend_from_slice(contents);
+}
+
+/// The section of exports, whose contents are `section`, with these variables added.
+fn put_exports(module: &mut Vec<u8>, section: &[u8], count: u32, variables: &[u32]) {
+    const EXPORTS: u8 = 7;
+    const GLOBAL_KIND: u8 = 3;
+    let (mut before, mut contents) = (Vec::new(), Vec::new());
+    put_length(&mut before, count as usize);
+    put_length(&mut contents, count as usize + variables.len());
+    contents.extend_from_slice(section.get(before.len()..).unwrap_or_default());
+    for index in variables {
+        let name = format!("{GLOBAL}{index}");
+        put_length(&mut contents, name.len());
+        contents.extend_from_slice(name.as_bytes());
+        contents.push(GLOBAL_KIND);
+        put_length(&mut contents, *index as usize);
+    }
+    put_section(module, EXPORTS, &contents);
 }
 
 /// LEB128, as WebAssembly has it.
@@ -86,7 +170,7 @@ fn put_length(bytes: &mut Vec<u8>, mut length: usize) {
 }
 
 /// One file of both. What a command's memory begins with is an empty stack, of which no page need be kept.
-pub(crate) fn join(mut code: Vec<u8>, image: &[u8], start: Start) -> Vec<u8> {
+pub(crate) fn join(mut code: Vec<u8>, image: &[u8], start: Start, mutable: Mutable) -> Vec<u8> {
     code.resize(code.len().next_multiple_of(PAGE), 0);
     let offset = code.len() as u64;
     let zeros = match start {
@@ -96,14 +180,18 @@ pub(crate) fn join(mut code: Vec<u8>, image: &[u8], start: Start) -> Vec<u8> {
     let image = image.get(zeros * PAGE..).unwrap_or_default();
     code.extend_from_slice(image);
     code.extend_from_slice(MAGIC);
-    for number in [offset, image.len() as u64, (zeros * PAGE) as u64] {
+    let mutable = match mutable {
+        Mutable::Anything => 0,
+        Mutable::MemoryAndGlobals => 1,
+    };
+    for number in [offset, image.len() as u64, (zeros * PAGE) as u64, mutable] {
         code.extend_from_slice(&number.to_le_bytes());
     }
     code
 }
 
-/// Finds the image.
-pub(crate) fn find_image(file: &File) -> io::Result<ImagePlace> {
+/// Finds the image, and what was found out about the code.
+pub(crate) fn find_image(file: &File) -> io::Result<(ImagePlace, Mutable)> {
     let invalid = || io::Error::new(io::ErrorKind::InvalidData, "not what `belljar setup` makes");
     let size = file.metadata()?.len();
     let mut footer = [0; FOOTER];
@@ -117,8 +205,13 @@ pub(crate) fn find_image(file: &File) -> io::Result<ImagePlace> {
     if magic != MAGIC || !fits || !aligned {
         return Err(invalid());
     }
+    let mutable = match number(3)? {
+        0 => Mutable::Anything,
+        1 => Mutable::MemoryAndGlobals,
+        _ => return Err(invalid()),
+    };
     let number = |number: u64| usize::try_from(number).map_err(|_| invalid());
-    Ok(ImagePlace { offset, length: number(length)?, address: number(address)? })
+    Ok((ImagePlace { offset, length: number(length)?, address: number(address)? }, mutable))
 }
 
 #[cfg(test)]
@@ -131,14 +224,16 @@ mod tests {
         let path = folder.path().join("artifact");
         let mut image = vec![0; 5 * PAGE];
         image[3 * PAGE..].fill(9);
-        let joined = join(vec![7; 100], &image, Start::EachTime);
+        let joined = join(vec![7; 100], &image, Start::EachTime, Mutable::Anything);
         std::fs::write(&path, &joined).expect("write");
         let file = File::open(&path).expect("open");
         let place = ImagePlace { offset: PAGE as u64, length: 2 * PAGE, address: 3 * PAGE };
-        assert_eq!(find_image(&file).expect("found"), place);
-        std::fs::write(folder.path().join("whole"), join(vec![7; 100], &image, Start::Once)).expect("write");
+        assert_eq!(find_image(&file).expect("found"), (place, Mutable::Anything));
+        let whole = join(vec![7; 100], &image, Start::Once, Mutable::MemoryAndGlobals);
+        std::fs::write(folder.path().join("whole"), whole).expect("write");
         let whole = find_image(&File::open(folder.path().join("whole")).expect("open")).expect("found");
-        assert_eq!(whole, ImagePlace { offset: PAGE as u64, length: 5 * PAGE, address: 0 });
+        let place = ImagePlace { offset: PAGE as u64, length: 5 * PAGE, address: 0 };
+        assert_eq!(whole, (place, Mutable::MemoryAndGlobals));
         for cut in [0, 5, FOOTER, joined.len() / 2, joined.len() - 1] {
             std::fs::write(&path, &joined[..cut]).expect("write");
             assert!(find_image(&File::open(&path).expect("open")).is_err(), "{cut}");
@@ -161,5 +256,23 @@ mod tests {
         assert_eq!(image[3], b'x');
         assert!(!module.windows(8).any(|window| window == b"abcdefgh"));
         assert!(module.windows(6).any(|window| window == b"memory"));
+    }
+
+    #[test]
+    fn code_that_changes_a_table_is_found() {
+        // (module (table 1 funcref) (func CODE))
+        let module = |code: &[u8]| {
+            let size = u8::try_from(code.len() + 2).expect("short");
+            let head = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x04\x04\x01\x70\0\x01";
+            [head, [0x0a, size + 2, 1, size, 0].as_slice(), code, b"\x0b"].concat()
+        };
+        let found = |code: &[u8]| mutable(&module(code)).expect("a module");
+        assert_eq!(found(b""), Mutable::MemoryAndGlobals);
+        // i32.const 0, ref.null func, table.set 0
+        assert_eq!(found(b"\x41\0\xd0\x70\x26\0"), Mutable::Anything);
+        // ref.null func, i32.const 1, table.grow 0, drop
+        assert_eq!(found(b"\xd0\x70\x41\x01\xfc\x0f\0\x1a"), Mutable::Anything);
+        // A tail call, which is not of the standard's second version.
+        assert_eq!(found(b"\x12\0"), Mutable::Anything);
     }
 }

@@ -12,6 +12,7 @@ use wasmtime::{Engine, Result, Store, Trap};
 use crate::driver::Start;
 use crate::guest::{Guest, Surroundings};
 use crate::halt;
+use crate::instances::Made;
 use crate::layers::Layers;
 use crate::protocol::{Collecting, End, Finished, Job, JobLimits, MadeFile, Report, RunId, TOO_LARGE, Work};
 use crate::run::{Interruption, Run};
@@ -28,9 +29,13 @@ pub(crate) struct Executor {
     pub(crate) sessions: Sessions,
 }
 
-/// What is left of a run when its answer is ready. Takes a while to drop, which nobody should wait for.
-pub(crate) struct Remains {
-    pub(crate) _store: Option<Store<Guest>>,
+/// What is left of a run when its answer is ready. Takes a while to clear away, which nobody should wait for.
+pub(crate) enum Remains {
+    Nothing,
+    /// To be dropped.
+    Store(Box<Store<Guest>>),
+    /// An instance of this runtime whose run came to its own end.
+    Instance(u32, Box<Made>),
 }
 
 impl Executor {
@@ -42,24 +47,28 @@ impl Executor {
     pub(crate) fn execute(&self, job: &Job, layer: Option<&OwnedFd>, socket: &Arc<OwnedFd>) -> (Finished, Remains) {
         let run = Arc::new(Run::start(job.id, &job.limits, Some(Arc::clone(socket))));
         if job.work == Work::Translate {
-            return (translate(job, &run), Remains { _store: None });
+            return (translate(job, &run), Remains::Nothing);
         }
         self.timekeeper.watch(&run);
-        let (end, store) = match self.run(job, layer, &run) {
-            Ok((end, store)) => (end, Some(store)),
+        let (end, mut made) = match self.run(job, layer, &run) {
+            Ok(ended) => ended,
             // The instance could not be made, which is ours to mend.
             Err(error) => (End::Trapped { signal: SIGABRT, message: format!("{error:#}") }, None),
         };
         let cpu = run.cpu_time();
         self.timekeeper.forget(&run);
-        let mut store = store;
-        let (report, (files, links), peak_bytes) = match &mut store {
-            Some(store) => {
-                let guest = store.data_mut();
+        let (report, (files, links), peak_bytes) = match &mut made {
+            Some(made) => {
+                let guest = made.store.data_mut();
                 let peak_bytes = guest.peak_bytes();
                 (std::mem::take(&mut guest.report), made_files(guest, job), peak_bytes)
             }
             None => Default::default(),
+        };
+        let remains = match made {
+            Some(made) if matches!(end, End::Exited(_)) => Remains::Instance(job.runtime, Box::new(made)),
+            Some(made) => Remains::Store(Box::new(made.store)),
+            None => Remains::Nothing,
         };
         let finished = Finished {
             end,
@@ -72,7 +81,25 @@ impl Executor {
             peak_bytes,
             lost: None,
         };
-        (finished, Remains { _store: store })
+        (finished, remains)
+    }
+
+    /// What comes after the answer.
+    pub(crate) fn clear_away(&self, remains: Remains) {
+        match remains {
+            Remains::Nothing => {}
+            Remains::Store(store) => drop(store),
+            Remains::Instance(runtime, made) => {
+                if let Ok(runtime) = self.runtime(runtime) {
+                    runtime.instances.take_back(*made);
+                }
+            }
+        }
+    }
+
+    /// Gives up what only the next of many runs would want.
+    pub(crate) fn rest(&self) {
+        self.runtimes.iter().for_each(|runtime| runtime.instances.rest());
     }
 
     pub(crate) fn runtime_named(&self, name: &str) -> Option<(u32, &Runtime)> {
@@ -84,7 +111,7 @@ impl Executor {
         runtime.ok_or_else(|| wasmtime::Error::msg("there is no such runtime"))
     }
 
-    fn run(&self, job: &Job, layer: Option<&OwnedFd>, run: &Arc<Run>) -> Result<(End, Store<Guest>)> {
+    fn run(&self, job: &Job, layer: Option<&OwnedFd>, run: &Arc<Run>) -> Result<(End, Option<Made>)> {
         let runtime = self.runtime(job.runtime)?;
         let layered = match &job.layer {
             Some(entry) => Some(self.layers.image(job.runtime, runtime, entry, layer)?.1),
@@ -99,23 +126,19 @@ impl Executor {
             base_memory: runtime.base_memory,
             lowest_address: runtime.memories.lowest_address(),
         };
-        let mut store = new_store(&runtime.engine, &surroundings, run)?;
-        let instance = match runtime.pre.instantiate(&mut store) {
-            Ok(instance) => instance,
-            Err(_) if store.data().was_refused_memory() => return Ok((End::OverMemory, store)),
-            Err(error) => return Err(error),
-        };
-        Guest::adopt(&mut store, &instance)?;
-        let forbidden = forbidden(runtime, &store)?;
+        let guest = Guest::new(&surroundings, Arc::clone(run))?;
+        let Some(mut made) = runtime.instances.make(guest)? else { return Ok((End::OverMemory, None)) };
+        let Made { store, instance, .. } = &mut made;
+        let forbidden = forbidden(runtime, store)?;
         let result =
-            halt::stoppable(&runtime.grounds, run, forbidden, None, || runtime.driver.run(&mut store, &instance, job));
+            halt::stoppable(&runtime.grounds, run, forbidden, None, || runtime.driver.run(store, instance, job));
         if run.interruption().is_some() {
             // It was sent to a trap, of which a driver may have thought what it thinks of traps.
             let report = &mut store.data_mut().report;
             (report.error, report.unsupported) = (None, None);
         }
         let end = judge(&result, run, store.data());
-        Ok((end, store))
+        Ok((end, Some(made)))
     }
 }
 
@@ -191,13 +214,9 @@ pub(crate) fn set_up_store(engine: &Engine, image: &Image, memory: u64) -> Resul
         base_memory: 0,
         lowest_address: 0,
     };
-    Ok((new_store(engine, &surroundings, &run)?, run))
-}
-
-pub(crate) fn new_store(engine: &Engine, surroundings: &Surroundings<'_>, run: &Arc<Run>) -> Result<Store<Guest>> {
-    let mut store = Store::new(engine, Guest::new(surroundings, Arc::clone(run))?);
+    let mut store = Store::new(engine, Guest::new(&surroundings, Arc::clone(&run))?);
     store.limiter(|guest| guest.limiter());
-    Ok(store)
+    Ok((store, run))
 }
 
 const SIGILL: i32 = 4;

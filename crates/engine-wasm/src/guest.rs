@@ -156,7 +156,12 @@ impl Guest {
     /// Remembers where the instance's memory is, so that no call has to look it up.
     pub(crate) fn adopt(store: &mut Store<Self>, instance: &Instance) -> Result<()> {
         let memory = instance.get_memory(&mut *store, "memory");
-        store.data_mut().memory = Some(memory.ok_or_else(|| wasmtime::Error::msg("the module has no memory"))?);
+        let memory = memory.ok_or_else(|| wasmtime::Error::msg("the module has no memory"))?;
+        let size = memory.data_size(&*store) as u64;
+        let guest = store.data_mut();
+        guest.memory = Some(memory);
+        // One that was made for another guest has asked for nothing.
+        guest.limiter.peak = guest.limiter.peak.max(size);
         Ok(())
     }
 

@@ -14,6 +14,7 @@ mod error;
 mod execute;
 mod guest;
 mod halt;
+mod instances;
 mod javascript;
 mod jobs;
 mod layers;

@@ -2,8 +2,7 @@
 //!
 //! wasmtime's own pool does the same, with one difference that costs most of a run: its reset looks at the first 32 dirty regions and
 //! unmaps the rest, and an interpreter writes to some two hundred scattered pages, each of which then is a page fault or two in the next
-//! run. Here all of them are copied back, and the next run finds them mapped. The rest is the same: an instance is fresh, its memory
-//! is what the snapshot's was.
+//! run. Here all of them are copied back, and the next run finds them mapped.
 //!
 //! All of the crate's `unsafe` but for mapping files is here.
 #![expect(
@@ -29,7 +28,7 @@ use crate::artifact::ImagePlace;
 const KEEP_RESIDENT: usize = 4 << 20;
 
 /// How many slots wait to be used again while there are runs. As many as there can be at one time, nearly always.
-const KEEP_SLOTS: usize = 64;
+pub(crate) const KEEP_SLOTS: usize = 64;
 
 /// Unmapped space in front of a memory, as wasmtime has it for its own: for what a bug in bounds checks would reach first.
 const FRONT_GUARD: usize = 1 << 20;
@@ -103,11 +102,11 @@ impl Memories {
         Ok(Self { file, place, image, first_page, pagemap, free: Mutex::default() })
     }
 
-    /// Gives up all slots but one: nobody has wanted them for a while.
-    pub(crate) fn rest(&self) {
+    /// Gives up all free slots but so many: nobody has wanted them for a while.
+    pub(crate) fn rest(&self, keep: usize) {
         let given_up = {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-            let kept = free.len().min(1);
+            let kept = free.len().min(keep);
             free.split_off(kept)
         };
         drop(given_up);
@@ -149,6 +148,29 @@ impl Memories {
             from = next;
         }
         Ok(written)
+    }
+
+    /// Makes the memory of an instance what it was when that was new, in the same size. An error if so much was written that the memory is
+    /// better given back.
+    pub(crate) fn put_back(&self, memory: &mut [u8]) -> io::Result<()> {
+        let written = self.written(memory.as_ptr(), memory.len())?;
+        if written.iter().map(Range::len).sum::<usize>() > KEEP_RESIDENT {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        for range in written {
+            self.restore(range.start, memory.get_mut(range).unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Makes this part of a memory, which is at `offset` in it, what it was at its start.
+    fn restore(&self, offset: usize, part: &mut [u8]) {
+        let (before, rest) = part.split_at_mut(self.place.address.saturating_sub(offset).min(part.len()));
+        let source = self.image.get(offset.saturating_sub(self.place.address)..).unwrap_or_default();
+        let (in_image, behind) = rest.split_at_mut(source.len().min(rest.len()));
+        before.fill(0);
+        in_image.copy_from_slice(source.get(..in_image.len()).unwrap_or_default());
+        behind.fill(0);
     }
 
     /// The image, for whoever has to know which one it is.
@@ -302,13 +324,8 @@ impl Slot {
     fn restore(&mut self, memories: &Memories, offset: usize, length: u64) {
         let length = usize::try_from(length).unwrap_or(0).min(self.accessible.saturating_sub(offset));
         // SAFETY: within the accessible part of this slot, which nothing else has a pointer into.
-        let target = unsafe { std::slice::from_raw_parts_mut(self.base().wrapping_add(offset), length) };
-        let (before, rest) = target.split_at_mut(memories.place.address.saturating_sub(offset).min(length));
-        let source = memories.image.get(offset.saturating_sub(memories.place.address)..).unwrap_or_default();
-        let (in_image, behind) = rest.split_at_mut(source.len().min(rest.len()));
-        before.fill(0);
-        in_image.copy_from_slice(source.get(..in_image.len()).unwrap_or_default());
-        behind.fill(0);
+        let part = unsafe { std::slice::from_raw_parts_mut(self.base().wrapping_add(offset), length) };
+        memories.restore(offset, part);
     }
 }
 

@@ -6,12 +6,13 @@ use std::sync::{Arc, OnceLock};
 use belljar_wasi::{Image, Tree};
 use memmap2::Mmap;
 use sha2::{Digest as _, Sha256};
-use wasmtime::{Engine, InstancePre, Linker, Module, Result};
+use wasmtime::{Engine, Linker, Module, Result};
 
 use crate::artifact;
 use crate::driver::{Driver, PROGRAM, Start, driver_for};
 use crate::guest::{self, Guest};
 use crate::halt::Grounds;
+use crate::instances::Instances;
 use crate::machine;
 use crate::memory::{FirstPage, Memories};
 use crate::run::Manner;
@@ -19,10 +20,9 @@ use crate::run::Manner;
 /// One runtime.
 pub(crate) struct Runtime {
     pub(crate) name: String,
-    pub(crate) engine: Engine,
     pub(crate) memories: Arc<Memories>,
     pub(crate) driver: Box<dyn Driver>,
-    pub(crate) pre: InstancePre<Guest>,
+    pub(crate) instances: Instances,
     pub(crate) grounds: Grounds,
     /// Its files, and as they are without packages.
     pub(crate) tree: Option<Tree>,
@@ -39,7 +39,7 @@ impl Runtime {
     pub(crate) fn load(name: &str, file: File, tree: Option<File>) -> Result<Self> {
         let driver =
             driver_for(name).ok_or_else(|| wasmtime::Error::msg(format!("there is no driver for `{name}`")))?;
-        let place = artifact::find_image(&file)?;
+        let (place, mutable) = artifact::find_image(&file)?;
         let first_page = if name == PROGRAM { FirstPage::Forbidden } else { FirstPage::Plain };
         let memories = Arc::new(Memories::new(file.try_clone()?, place, first_page)?);
         let engine = machine::running(Arc::clone(&memories))?;
@@ -53,14 +53,15 @@ impl Runtime {
         let (grounds, cells) = (Grounds::of(&module)?, driver.cells(&module));
         let tree = tree.map(|file| map_tree(&file)).transpose()?;
         let image = image(tree.clone())?;
+        let instances = Instances::new(engine, pre, Arc::clone(&memories), mutable);
         let (name, identity) = (name.to_owned(), OnceLock::new());
-        Ok(Self { name, engine, memories, driver, pre, grounds, tree, image, base_memory, cells, identity })
+        Ok(Self { name, memories, driver, instances, grounds, tree, image, base_memory, cells, identity })
     }
 
     /// What tells this build of it from every other: the memory that its instances start with, and its code.
     pub(crate) fn identity(&self) -> [u8; 32] {
         *self.identity.get_or_init(|| {
-            let code = self.pre.module().text();
+            let code = self.instances.module().text();
             Sha256::new().chain_update(self.memories.image()).chain_update(code).finalize().into()
         })
     }
@@ -93,7 +94,7 @@ pub(crate) fn base_memory(module: &Module) -> Result<u64> {
 }
 
 #[expect(unsafe_code, reason = "a compiled module is mapped and run as it is")]
-fn map_module(engine: &Engine, file: File) -> Result<Module> {
+pub(crate) fn map_module(engine: &Engine, file: File) -> Result<Module> {
     // SAFETY: the server opened this file after checking that it is ours and that nobody else can write to it, and only `belljar setup`
     // makes such files, by compiling; wasmtime itself refuses one of another version or configuration.
     unsafe { Module::deserialize_open_file(engine, file) }

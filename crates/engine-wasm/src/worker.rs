@@ -14,7 +14,6 @@ use crate::execute::Executor;
 use crate::halt;
 use crate::jobs::Jobs;
 use crate::machine;
-use crate::memory::Memories;
 use crate::protocol::{self, Control, Greeting, Hello, MAX_PACKET, Reply, Reset, RunId, Task, TreeEntry};
 use crate::runtime::Runtime;
 use crate::timekeeper::Timekeeper;
@@ -88,9 +87,8 @@ impl Worker {
         }
         let reset = if runtimes.iter().all(Runtime::scans) { Reset::Scan } else { Reset::Remap };
         let timekeeper = Arc::new(Timekeeper::new());
-        let memories = runtimes.iter().map(|runtime| Arc::clone(&runtime.memories)).collect();
         let executor = Arc::new(Executor::new(runtimes, Arc::clone(&timekeeper)));
-        spawn_timekeeper(memories, Arc::clone(&timekeeper))?;
+        spawn_timekeeper(Arc::clone(&executor), Arc::clone(&timekeeper))?;
         for _ in 0..threads {
             let (executor, jobs) = (Arc::clone(&executor), Arc::clone(&jobs));
             std::thread::Builder::new().stack_size(machine::THREAD_STACK).spawn(move || take_jobs(&executor, &jobs))?;
@@ -115,9 +113,8 @@ impl Worker {
     }
 }
 
-fn spawn_timekeeper(memories: Vec<Arc<Memories>>, timekeeper: Arc<Timekeeper>) -> io::Result<()> {
-    let rest = move || memories.iter().for_each(|memories| memories.rest());
-    std::thread::Builder::new().name("timekeeper".to_owned()).spawn(move || timekeeper.keep(rest))?;
+fn spawn_timekeeper(executor: Arc<Executor>, timekeeper: Arc<Timekeeper>) -> io::Result<()> {
+    std::thread::Builder::new().name("timekeeper".to_owned()).spawn(move || timekeeper.keep(|| executor.rest()))?;
     Ok(())
 }
 
@@ -138,8 +135,7 @@ fn take_jobs(executor: &Executor, jobs: &Jobs) {
 }
 
 fn execute(executor: &Executor, task: Task, files: &[OwnedFd], jobs: &Arc<OwnedFd>) {
-    // What is left of a run is dropped after the answer is on its way.
-    let (id, reply, _remains) = match task {
+    let (id, reply, remains) = match task {
         Task::Run(job) => {
             let (finished, remains) = executor.execute(&job, files.first(), jobs);
             (job.id, Reply::Finished(Box::new(finished)), Some(remains))
@@ -153,6 +149,9 @@ fn execute(executor: &Executor, task: Task, files: &[OwnedFd], jobs: &Arc<OwnedF
         }
     };
     send_reply(jobs, id, &reply).ok();
+    if let Some(remains) = remains {
+        executor.clear_away(remains);
+    }
 }
 
 fn send_reply(jobs: &OwnedFd, run: RunId, reply: &Reply) -> io::Result<()> {

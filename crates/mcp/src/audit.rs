@@ -117,7 +117,7 @@ enum State {
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
     /// The file cannot be read or written.
-    #[error("cannot use the audit log: {0}")]
+    #[error("cannot use the audit log")]
     File(#[from] io::Error),
     /// Another server writes it.
     #[error("another server writes this audit log")]

@@ -30,3 +30,4 @@ mod witness;
 pub use result::RunResult;
 pub use server::{Connection, Server, Watch};
 pub use stdio::{StdioError, serve as serve_stdio, serve_streams};
+pub use tools::all as tools;

@@ -1,4 +1,4 @@
-//! `run_code`'s structured result: an [`Outcome`] in the shape that `docs/reference.md` promises.
+//! `run_code`'s structured result: an [`Outcome`] in the shape that `docs/reference/result.md` promises, which is made from this.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,7 +23,9 @@ pub struct RunResult<'a> {
     signal: Option<String>,
     /// `memory`, `cpu` or `disk`, when it was ended for one
     limit: Option<String>,
+    /// What it printed, as valid UTF-8: head and tail, where it was more than the limit
     stdout: &'a str,
+    /// The same of standard error
     stderr: &'a str,
     /// Bytes of output that are not above: the middle of it
     dropped: Dropped,
@@ -42,13 +44,16 @@ pub struct RunResult<'a> {
     #[schemars(default)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     displays: Vec<DisplayEntry>,
+    /// What went wrong, read from the program's traceback or its compiler's messages
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorDetail<'a>>,
     /// What the run made or changed in its workspace
     files: Vec<FileEntry<'a>>,
+    /// What was not brought back
     #[schemars(default)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     skipped_files: Vec<SkippedEntry<'a>>,
+    /// The session that it was a cell of
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a str>,
     /// `lost` when the session's variables are gone; its files are there
@@ -57,14 +62,18 @@ pub struct RunResult<'a> {
     /// Names the run in `run://` resources
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<&'a str>,
+    /// `wasm` or `native`: where it ran
     engine: String,
     runtime: RuntimeEntry<'a>,
+    /// When another engine took over
     #[serde(skip_serializing_if = "Option::is_none")]
     promoted: Option<PromotionEntry<'a>>,
     /// Packages that were made ready for the program
     #[serde(skip_serializing_if = "Option::is_none")]
     packages: Option<PackagesEntry<'a>>,
+    /// The walls that stood
     isolation: IsolationEntry<'a>,
+    /// What it cost
     usage: UsageEntry,
 }
 
@@ -76,10 +85,13 @@ struct Dropped {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct ErrorDetail<'a> {
+    /// `ZeroDivisionError` …; `CompileError` when it did not compile
     kind: &'a str,
     message: &'a str,
+    /// In the program as it was sent
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u32>,
+    /// What would help
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'a str>,
 }
@@ -88,7 +100,9 @@ struct ErrorDetail<'a> {
 struct FileEntry<'a> {
     path: &'a str,
     bytes: u64,
+    /// By its name
     mime: &'static str,
+    /// The resource to read it from
     #[serde(skip_serializing_if = "Option::is_none")]
     uri: Option<String>,
 }
@@ -97,6 +111,7 @@ struct FileEntry<'a> {
 struct DisplayEntry {
     mime: &'static str,
     bytes: usize,
+    /// The resource to read it from
     #[serde(skip_serializing_if = "Option::is_none")]
     uri: Option<String>,
 }
@@ -113,11 +128,13 @@ struct RuntimeEntry<'a> {
     #[schemars(default)]
     #[serde(skip_serializing_if = "str::is_empty")]
     version: &'a str,
+    /// The host's program that ran it, or the runtime in WebAssembly
     tool: &'a str,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct PromotionEntry<'a> {
+    /// The engine that was tried first
     from: String,
     reason: &'a str,
 }
@@ -146,13 +163,17 @@ struct PackageEntry<'a> {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct IsolationEntry<'a> {
+    /// `full`, `full-noproc`, `landlock` or `none`; in WebAssembly `wasm+jail`, or `wasm` without a second wall
     level: String,
+    /// Layers that this host does not give
     missing: &'a [String],
     /// What the server's operator let it have outside of its walls
     #[schemars(default)]
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     granted: &'a [String],
+    /// What held the memory limit: `cgroup-v2`, `cgroup-v1`, `watchdog`, `rlimit` or `wasm`
     memory: String,
+    /// What held the process limit
     processes: String,
 }
 
@@ -160,8 +181,10 @@ struct IsolationEntry<'a> {
 struct UsageEntry {
     wall_ms: f64,
     cpu_ms: f64,
+    /// `cgroup`, `rusage`, `procfs` or `thread`
     cpu_source: &'static str,
     peak_memory_bytes: u64,
+    /// `cgroup`, `rusage`, `procfs` or `linear` (a guest's memory in WebAssembly)
     memory_source: &'static str,
 }
 

@@ -44,8 +44,8 @@ impl Description {
     }
 }
 
-/// All of them, always in this order.
-pub(crate) fn all(languages: &[String], policy: &Policy) -> Vec<Tool> {
+/// All of them as clients are told of them, always in this order. `languages` are those that `run_code` says are here.
+pub fn all(languages: &[String], policy: &Policy) -> Vec<Tool> {
     let others = [
         packages::describe_install(),
         packages::describe_list(),

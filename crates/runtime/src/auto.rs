@@ -67,9 +67,9 @@ impl Runtime {
             if self.turns.load().running <= processors()
                 && let Some(_turn) = self.turns.try_take(errand.plan.principal())
             {
-                let wall = errand.plan.limits().wall.saturating_sub(started.elapsed());
                 let mut leg = Leg::new(&stage, EngineId::Native);
-                let second = self.run_natively(native.as_ref(), errand.with(|plan| plan.within(wall)), &mut leg);
+                // Boxed, since few runs come here and the future of every run would have room for it.
+                let second = Box::pin(self.run_natively(native.as_ref(), errand, started, &mut leg));
                 return race(first, second, &stage).await;
             }
             stage.commit(EngineId::Wasm);
@@ -83,20 +83,26 @@ impl Runtime {
             // The caller has seen output of this run already, and cannot be shown another's.
             return Ok(explain(outcome, None));
         }
-        let wall = errand.plan.limits().wall.saturating_sub(started.elapsed());
-        let errand = errand.with(|plan| plan.within(wall));
-        let promoted = self.run_natively(native.as_ref(), errand, &mut Leg::new(&stage, EngineId::Native)).await?;
+        let mut leg = Leg::new(&stage, EngineId::Native);
+        let promoted = Box::pin(self.run_natively(native.as_ref(), errand, started, &mut leg)).await?;
         Ok(promote(promoted, reason))
     }
 
+    /// What has `started` in WebAssembly, in what is left of its time.
     async fn run_natively(
         &self,
         native: &dyn Engine,
         errand: Errand,
+        started: Instant,
         live: &mut dyn LiveOutput,
     ) -> Result<Outcome, RunError> {
+        let before = started.elapsed();
+        let wall = errand.plan.limits().wall.saturating_sub(before);
+        let errand = errand.with(|plan| plan.within(wall));
         let ready = self.furnish_only(&errand, EngineId::Native, live).await?;
-        Ok(run_on(native, ready, live).await?)
+        let mut outcome = run_on(native, ready, live).await?;
+        outcome.usage.wall += before;
+        Ok(outcome)
     }
 }
 

@@ -177,7 +177,7 @@ impl SkipReason {
 /// What a run cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// From the start of the sandbox to the end of its last process.
+    /// From the start of the sandbox to the end of its last process; of a run that was promoted, from the start of the first one.
     pub wall: Duration,
     /// CPU time of the run's processes.
     pub cpu: Duration,

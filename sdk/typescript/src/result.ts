@@ -7,7 +7,7 @@ export type Status = "completed" | "crashed" | "timed_out" | "limit_exceeded" | 
 /** What runs programs. */
 export type Engine = "wasm" | "native";
 
-/** What came of a run. `docs/reference.md` of belljar says more of each field. */
+/** What came of a run. `docs/reference/result.md` of belljar says more of each field. */
 export interface RunResult {
   status: Status;
   /** Whether it completed with exit code 0. */

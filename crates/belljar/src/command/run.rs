@@ -13,8 +13,8 @@ use belljar::{Settings, engine};
 use engine_native::Ahead;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use sandbox::{
-    Collect, EngineChoice, EngineId, InputFile, LimitsRequest, LiveOutput, Outcome, OutputFile, Principal, Refusal,
-    Request, Status, Stream, Variable, signal_name,
+    Collect, EngineChoice, EngineId, InputFile, Limits, LimitsRequest, LiveOutput, Outcome, OutputFile, Principal,
+    Refusal, Request, Status, Stream, Variable, signal_name,
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
@@ -29,7 +29,7 @@ pub(crate) async fn run(mut arguments: RunArguments, settings: &Settings) -> any
     let collect = if out.is_some() { Collect::Contents } else { Collect::Names };
     let request = request(arguments, collect)?;
     // Told before anything is started; the runtime checks again.
-    settings.policy.admit(request.clone())?;
+    let limits = *settings.policy.admit(request.clone())?.limits();
     let ahead = if parked { Ahead::Always } else { settings.ahead };
     let runtime = engine::runtime(&Settings { ahead, ..settings.clone() }, without).await?;
 
@@ -49,9 +49,9 @@ pub(crate) async fn run(mut arguments: RunArguments, settings: &Settings) -> any
         text.push('\n');
         report::print(&text)?;
     } else {
-        last_words(&outcome);
+        last_words(&outcome, &limits);
     }
-    Ok(exit::of(outcome.status))
+    Ok(ExitCode::from(exit::of(outcome.status)))
 }
 
 /// Ends belljar on SIGINT and SIGTERM, and with it the run: the launcher ends everything when its server is gone. On a task of its own,
@@ -202,14 +202,14 @@ fn write_through(sink: &mut dyn io::Write, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// What a terminal's reader has not seen yet: the compiler's warnings, and one line about an end that is not the program's own.
-fn last_words(outcome: &Outcome) {
+fn last_words(outcome: &Outcome, limits: &Limits) {
     if let Some(diagnostics) = &outcome.diagnostics {
         io::stderr().write_all(diagnostics.as_bytes()).ok();
     }
     let line = match outcome.status {
         Status::Completed { .. } => return,
         Status::Crashed { signal } => format!("belljar: the program was ended by {}\n", signal_name(signal)),
-        Status::TimedOut => format!("belljar: timed out after {:.1} s\n", outcome.usage.wall.as_secs_f64()),
+        Status::TimedOut => format!("belljar: timed out after {:.1} s\n", limits.wall.as_secs_f64()),
         Status::LimitExceeded(limit) => format!("belljar: the program was ended: over its {limit} limit\n"),
         Status::Cancelled => "belljar: cancelled\n".to_owned(),
     };

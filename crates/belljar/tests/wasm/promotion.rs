@@ -235,6 +235,8 @@ fn a_hedged_run_keeps_its_deadline() {
                 (Some(124), "timed_out", "start\n"),
                 "{ran:?}"
             );
+            // Whichever engine it ended in, its caller has waited for two seconds.
+            assert!(ran.result["usage"]["wall_ms"].as_f64().is_some_and(|wall| wall > 1_900.0), "{ran:?}");
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
-use sandbox::Outcome;
+use sandbox::{Outcome, Request};
 
-use crate::{Server, request};
+use crate::{Server, request, within};
 
 /// W12: looks for what [`PYTHON_CHANGES`] does, and says what it finds.
 const PYTHON_LOOKS: &str = r"
@@ -52,6 +53,32 @@ async fn python_leaves_nothing() {
     for _ in 0..8 {
         server.printed("python", PYTHON_CHANGES).await;
         assert_eq!(server.printed("python", PYTHON_LOOKS).await, clean);
+    }
+    server.worker();
+}
+
+/// A run that ends by itself leaves its instance to others, put back; one that does not, does not.
+#[tokio::test]
+async fn however_a_run_ends_the_next_sees_nothing_of_it() {
+    let Some(server) = Server::start(1) else { return };
+    let clean = server.printed("python", PYTHON_LOOKS).await;
+    let sure = "import gc, sys\nprint(sys.getallocatedblocks(), len(gc.get_objects()), id([]), len(sys.modules))";
+    let place = server.printed("python", sure).await;
+    for ending in [
+        "sys.exit(3)",
+        "os._exit(4)",
+        "raise ValueError('out')",
+        "def deep(n): return deep(n + 1)\nsys.setrecursionlimit(10 ** 6)\ndeep(0)",
+        "kept = bytearray(30 << 20)",
+        "kept = bytearray(3 << 30)",
+        "while True: pass",
+        "import time\ntime.sleep(60)",
+    ] {
+        let code = format!("{PYTHON_CHANGES}\n{ending}");
+        server.run(Request { limits: within(Duration::from_millis(700)), ..request("python", &code) }).await;
+        assert_eq!(server.printed("python", PYTHON_LOOKS).await, clean, "after {ending}");
+        // To the byte: the same objects at the same addresses.
+        assert_eq!(server.printed("python", sure).await, place, "after {ending}");
     }
     server.worker();
 }

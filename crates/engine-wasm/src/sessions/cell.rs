@@ -12,6 +12,7 @@ use crate::driver::{Cell, Packages};
 use crate::execute::{self, Executor, Remains, SIGABRT, judge, micros};
 use crate::guest::{Afterwards, Guest, Surroundings};
 use crate::halt;
+use crate::instances::Made;
 use crate::protocol::{Collecting, End, Finished, Job, MadeFile, Report, SessionId};
 use crate::run::{Interruption, Manner, Run};
 use crate::runtime::Runtime;
@@ -63,7 +64,7 @@ impl Executor {
             peak_bytes: ended.peak_bytes,
             lost: ended.lost,
         };
-        (finished, Remains { _store: ended.store })
+        (finished, ended.store.map_or(Remains::Nothing, |store| Remains::Store(Box::new(store))))
     }
 }
 
@@ -137,13 +138,8 @@ impl Live {
             base_memory: runtime.base_memory,
             lowest_address: runtime.memories.lowest_address(),
         };
-        let mut store = execute::new_store(&runtime.engine, &surroundings, run)?;
-        let instance = match runtime.pre.instantiate(&mut store) {
-            Ok(instance) => instance,
-            Err(_) if store.data().was_refused_memory() => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        Guest::adopt(&mut store, &instance)?;
+        let made = runtime.instances.make(Guest::new(&surroundings, Arc::clone(run))?)?;
+        let Some(Made { store, instance, .. }) = made else { return Ok(None) };
         let mut interpreter = Interpreter { runtime: index, store, instance };
         interpreter.learn_to_be_asked(runtime)?;
         Ok(Some(interpreter))

@@ -4,11 +4,12 @@
 //! on our side there is only what it has open. The copy is exact: also of generators of random numbers.
 
 use belljar_wasi::Image;
-use wasmtime::{Result, Store};
+use wasmtime::Result;
 
 use super::{Interpreter, Live};
 use crate::execute::Executor;
 use crate::guest::Guest;
+use crate::instances::Made;
 use crate::runtime::Runtime;
 
 impl Live {
@@ -46,10 +47,9 @@ impl Interpreter {
 
     /// A new instance for a guest that was somewhere else before.
     pub(super) fn instantiate(index: u32, runtime: &Runtime, guest: Guest) -> Result<Self> {
-        let mut store = Store::new(&runtime.engine, guest);
-        store.limiter(|guest| guest.limiter());
-        let instance = runtime.pre.instantiate(&mut store)?;
-        Guest::adopt(&mut store, &instance)?;
+        let made = runtime.instances.make(guest)?;
+        let Made { store, instance, .. } =
+            made.ok_or_else(|| wasmtime::Error::msg("it may not have its own memory"))?;
         Ok(Self { runtime: index, store, instance })
     }
 

@@ -1,4 +1,4 @@
-"""What comes back, in the shapes of the tools' output schemas. `docs/reference.md` tells of each field."""
+"""What comes back, in the shapes of the tools' output schemas. `docs/reference/result.md` tells of each field."""
 
 from __future__ import annotations
 

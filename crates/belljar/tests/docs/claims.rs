@@ -1,0 +1,109 @@
+//! Promises name what holds them, and that is there: tests and constants by file and name, suites and budgets of the benchmark, and probes of
+//! the attack suite.
+
+use std::fs;
+use std::path::Path;
+
+use ::attacks::probes::GROUPS;
+
+use crate::nothing_wrong;
+use crate::page::{Page, code_spans, files_below, repository};
+
+/// Pages whose tables are promises, where there is a column for what they are held by.
+const PROMISES: [&str; 2] = ["docs/security.md", "docs/SPECIFICATION.md"];
+
+#[test]
+fn every_promise_names_what_holds_it() {
+    let mut wrong = Vec::new();
+    for page in PROMISES.map(Page::named) {
+        let mut is_promise = false;
+        for line in page.prose() {
+            is_promise = line.starts_with('|') && (is_promise || line.contains("| held by |"));
+            if is_promise && !line.contains("| held by |") && !line.starts_with("|---") {
+                wrong.extend(check(line).into_iter().map(|what| format!("{}: {line}\n{what}", page.name)));
+            }
+        }
+    }
+    nothing_wrong(&wrong);
+}
+
+/// What is wrong with what the last column of a row names.
+fn check(row: &str) -> Vec<String> {
+    let holders = row.trim_end_matches(['|', ' ']).rsplit('|').next().unwrap_or_default();
+    let mut wrong: Vec<String> = code_spans(holders).filter_map(|holder| is_there(holder, row).err()).collect();
+    if code_spans(holders).next().is_none() {
+        wrong.push("nothing holds it".to_owned());
+    }
+    wrong
+}
+
+fn is_there(holder: &str, row: &str) -> Result<(), String> {
+    let is_constant = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    match holder.split_once("::") {
+        Some((file, name)) if is_constant(name) => number(&source(file)?, name, row),
+        Some(_) => test(holder),
+        None if is_constant(holder) => {
+            let sources = files_below(&repository().join("crates/bench/src"), "rs");
+            let text: String = sources.iter().map(|file| fs::read_to_string(file).expect("a source")).collect();
+            number(&text, holder, row)
+        }
+        None => match holder.strip_prefix("bench ") {
+            Some(suite) => source(&format!("bench/src/{suite}.rs")).map(drop),
+            None => probe(holder),
+        },
+    }
+}
+
+/// A constant that starts with a number which the row has, too.
+fn number(text: &str, name: &str, row: &str) -> Result<(), String> {
+    let numbers = |text: &str| -> Vec<f64> {
+        let words = text.split(|c: char| !c.is_ascii_digit() && !"._,".contains(c));
+        words.filter_map(|word| word.replace(['_', ','], "").trim_end_matches('.').parse().ok()).collect()
+    };
+    let definition = format!("const {name}: ");
+    let values = text.split(&definition).skip(1).filter_map(|rest| rest.split_once(" = ")?.1.split_once(';'));
+    let values: Vec<f64> = values.filter_map(|(value, _)| numbers(value).first().copied()).collect();
+    let is_promised = numbers(row).iter().any(|promised| values.contains(promised));
+    if is_promised { Ok(()) } else { Err(format!("`{name}` is {values:?}")) }
+}
+
+fn probe(name: &str) -> Result<(), String> {
+    let mut probes = GROUPS.iter().flat_map(|(_, _, probes)| *probes);
+    if probes.any(|probe| probe.name == name) { Ok(()) } else { Err(format!("there is no probe `{name}`")) }
+}
+
+#[track_caller]
+pub(crate) fn assert_test(name: &str) {
+    assert_eq!(test(name), Ok(()));
+}
+
+/// `folder/file.rs::name`. Tests that a macro makes are named by their row.
+fn test(name: &str) -> Result<(), String> {
+    let (file, function) = name.split_once("::").ok_or("no name of a test")?;
+    let text = source(file)?;
+    let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+    let is_function = |line: &str| {
+        let rest = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ");
+        rest.and_then(|rest| rest.strip_prefix(function)).is_some_and(|rest| rest.starts_with('('))
+    };
+    // Attributes and comments stand between.
+    let is_marked = |at: usize| {
+        let mut above = lines[..at].iter().rev().take_while(|line| line.starts_with(['#', '/']));
+        above.any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))
+    };
+    let is_test = lines.iter().enumerate().any(|(at, line)| is_function(line) && is_marked(at));
+    let rows = [function.to_owned(), format!("{function};")];
+    let is_row = |line: &&str| rows.iter().any(|row| row == line) || line.starts_with(&format!("{function}: "));
+    let is_row = text.contains("macro_rules!") && lines.iter().any(is_row);
+    if is_test || is_row { Ok(()) } else { Err(format!("there is no test `{name}`")) }
+}
+
+/// The text of the one file whose path ends like this.
+fn source(ending: &str) -> Result<String, String> {
+    let all = files_below(&repository().join("crates"), "rs");
+    let mut files = all.iter().filter(|path| path.ends_with(Path::new(ending)));
+    match (files.next(), files.next()) {
+        (Some(file), None) => Ok(fs::read_to_string(file).expect("a source")),
+        (_, _) => Err(format!("`{ending}` is not one file")),
+    }
+}
