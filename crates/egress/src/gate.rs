@@ -53,10 +53,16 @@ pub(crate) struct Patience {
     pub(crate) connect: Duration,
     /// For a byte, in either direction.
     pub(crate) idle: Duration,
+    /// Bytes that have to move in that time, both directions together.
+    pub(crate) least: u64,
 }
 
-const PATIENCE: Patience =
-    Patience { head: Duration::from_secs(10), connect: Duration::from_secs(15), idle: Duration::from_mins(2) };
+const PATIENCE: Patience = Patience {
+    head: Duration::from_secs(10),
+    connect: Duration::from_secs(15),
+    idle: Duration::from_mins(2),
+    least: 0,
+};
 
 impl Gate {
     /// To these hosts only, each on its own port.
@@ -109,6 +115,12 @@ impl Gate {
     #[must_use]
     pub fn bytes_at_most(self, bytes: u64) -> Self {
         self.with(|rules| rules.bytes = bytes)
+    }
+
+    /// How many bytes a tunnel moves in two minutes, in both directions together. One that is slower is closed.
+    #[must_use]
+    pub fn moving_at_least(self, bytes: u64) -> Self {
+        self.with(|rules| rules.patience.least = bytes)
     }
 
     /// How far away an address of this host may be.

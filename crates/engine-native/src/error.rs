@@ -2,27 +2,32 @@
 
 use std::io;
 
+use rustix::io::Errno;
+
 /// A failure of the native engine itself.
 #[derive(Debug, thiserror::Error)]
 pub enum NativeError {
     /// The launcher process could not be started.
     #[error("cannot start the launcher")]
     StartLauncher(#[source] io::Error),
-    /// The launcher process ended, or cannot be reached.
-    #[error("the launcher is gone")]
+    /// The launcher process ended.
+    #[error("the launcher process, in which native runs begin, has ended; run it again")]
     LauncherGone(#[source] io::Error),
+    /// The launcher is there, and was not asked.
+    #[error("cannot order the run")]
+    Order(#[source] io::Error),
     /// The streams of a run could not be made.
     #[error("cannot make the run's pipes")]
     Pipes(#[source] io::Error),
     /// Reports of a run could not be read.
-    #[error("cannot hear from the run's supervisor")]
+    #[error("cannot speak with the process that supervises this run; run it again")]
     Reports(#[source] io::Error),
     /// A run's supervisor ended without saying how its guest did.
-    #[error("the run's supervisor ended unexpectedly")]
+    #[error("the process that supervised this run has ended, and the run with it; run it again")]
     SupervisorLost,
     /// A step of building the jail failed.
     #[error("the sandbox could not be built")]
-    Jail(#[from] jail::Failure),
+    Jail(#[source] jail::Failure),
     /// The tool has no way to be given variables.
     #[error("`{0}` cannot be given variables; leave `variables` out, or use another engine")]
     NoVariables(&'static str),
@@ -47,4 +52,16 @@ pub enum NativeError {
     /// The tool that served this language at start-up is gone.
     #[error("the tool for {0} is gone")]
     ToolGone(&'static str),
+}
+
+impl From<jail::Failure> for NativeError {
+    fn from(failure: jail::Failure) -> Self {
+        match (failure.step, Errno::from_raw_os_error(failure.errno)) {
+            // What a first process says that has lost its launcher,
+            (_, Errno::CHILD) => Self::LauncherGone(io::Error::from_raw_os_error(failure.errno)),
+            // and a launcher whose first process was killed when it was to get its run.
+            (jail::Step::Receive, Errno::PIPE) => Self::SupervisorLost,
+            _ => Self::Jail(failure),
+        }
+    }
 }

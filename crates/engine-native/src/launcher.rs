@@ -46,21 +46,21 @@ impl LauncherProcess {
         match live.order(spec, contents, stdio).await {
             Err(error) if is_gone(&error) => {
                 let live = self.replace(&live)?;
-                live.order(spec, contents, stdio).await.map_err(NativeError::LauncherGone)
+                live.order(spec, contents, stdio).await.map_err(unreached)
             }
-            other => other.map_err(NativeError::LauncherGone),
+            other => other.map_err(unreached),
         }
     }
 
     /// Shows a folder of the host to a session, at one of its places.
     pub(crate) async fn show(&self, session: &Monitor, source: &Path, target: &Path) -> Result<(), NativeError> {
-        let answer = self.live().socket.get_ref().show(session, source, target).map_err(NativeError::LauncherGone)?;
+        let answer = self.live().socket.get_ref().show(session, source, target).map_err(unreached)?;
         heard(answer).await?.map_err(NativeError::Jail)
     }
 
     /// How often the kernel ended a process of a session for want of memory.
     pub(crate) async fn memory_kills(&self, session: &Monitor) -> Result<u64, NativeError> {
-        let answer = self.live().socket.get_ref().count(session).map_err(NativeError::LauncherGone)?;
+        let answer = self.live().socket.get_ref().count(session).map_err(unreached)?;
         Ok(heard(answer).await?.oom_kills)
     }
 
@@ -93,12 +93,21 @@ impl Drop for Live {
 }
 
 async fn heard<T: serde::de::DeserializeOwned>(answer: jail::Answer<T>) -> Result<T, NativeError> {
-    let answer = watched(answer).map_err(NativeError::LauncherGone)?;
-    answer.async_io(Interest::READABLE, jail::Answer::receive).await.map_err(NativeError::LauncherGone)
+    let answer = watched(answer).map_err(unreached)?;
+    answer.async_io(Interest::READABLE, jail::Answer::receive).await.map_err(unreached)
 }
 
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::NotConnected)
+}
+
+/// Why a launcher did not do what it was asked: it is gone, or could not be asked.
+fn unreached(error: io::Error) -> NativeError {
+    if is_gone(&error) || error.kind() == io::ErrorKind::UnexpectedEof {
+        NativeError::LauncherGone(error)
+    } else {
+        NativeError::Order(error)
+    }
 }
 
 /// Registers a descriptor with tokio.

@@ -191,10 +191,15 @@ impl Parked {
     /// The best that waits for this.
     fn take(&self, kind: &Kind) -> Option<Going> {
         let mut lot = self.lock();
-        let fits = lot.waiting.iter().enumerate().filter(|(_, waiting)| kind.is_served_by(&waiting.kind));
-        // Of those that are alike the oldest, which is the likeliest to be ready.
-        let (best, _) = fits.rev().max_by_key(|(_, waiting)| waiting.kind.modules.len())?;
-        Some(lot.waiting.remove(best).going)
+        loop {
+            let fits = lot.waiting.iter().enumerate().filter(|(_, waiting)| kind.is_served_by(&waiting.kind));
+            // Of those that are alike the oldest, which is the likeliest to be ready.
+            let (best, _) = fits.rev().max_by_key(|(_, waiting)| waiting.kind.modules.len())?;
+            let mut going = lot.waiting.remove(best).going;
+            if going.is_there() {
+                return Some(going);
+            }
+        }
     }
 
     /// One of this kind was wanted, and had this size, if there was one that was ready.

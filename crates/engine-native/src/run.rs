@@ -171,6 +171,22 @@ impl Going {
         self.heard(count, &said)
     }
 
+    /// Whether it has not ended. What was killed after it was ready has said so all the same.
+    pub(crate) fn is_there(&mut self) -> bool {
+        loop {
+            match self.monitor.get_ref().receive() {
+                Ok(Some((report, descriptors))) => {
+                    let progress = self.attempt.reports.take(report, descriptors);
+                    if progress == Progress::Over || self.attempt.reports.exit.is_some() {
+                        return false;
+                    }
+                }
+                Ok(None) => return false,
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+            }
+        }
+    }
+
     /// A sign, the CPU time that it took, in microseconds, and the memory that it has. So few bytes come in one piece.
     fn heard(&mut self, count: usize, said: &[u8; READY_LENGTH]) -> Option<u64> {
         const READY: u8 = 6;

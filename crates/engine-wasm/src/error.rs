@@ -9,7 +9,7 @@ use sandbox::EngineError;
 #[derive(Debug, thiserror::Error)]
 pub enum WasmError {
     /// The process could not be started.
-    #[error("cannot start a worker process")]
+    #[error("cannot start a worker process: {0}")]
     Start(#[source] EngineError),
     /// It was started, and says why it cannot work.
     #[error("a worker process cannot work: {0}")]
@@ -24,8 +24,8 @@ pub enum WasmError {
     #[error("the session: {0}")]
     Session(String),
     /// A session could not be written down.
-    #[error("the session cannot be saved")]
-    Save(#[source] io::Error),
+    #[error("the session cannot be saved: {0}")]
+    Save(io::Error),
     /// Sockets to the worker.
     #[error("cannot speak to a worker process")]
     Sockets(#[source] io::Error),

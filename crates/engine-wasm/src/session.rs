@@ -77,14 +77,18 @@ impl WasmSession {
         let pipe = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
         let (from, into) = pipe.map_err(|error| WasmError::Sockets(error.into()))?;
         let copying = tokio::task::spawn_blocking(move || {
-            io::copy(&mut io::Read::take(File::from(from), MOST), &mut File::from(file))
+            let mut file = File::from(file);
+            io::copy(&mut io::Read::take(File::from(from), MOST), &mut file)?;
+            // It gets its name next: also where the machine stops, a name has all of what it is for.
+            file.sync_all()
         });
         let answer = self.worker.ask(self.id, Errand::Save, &[into.as_fd()]).await;
         // The end of what is copied.
         drop(into);
         let copied = copying.await.unwrap_or_else(|error| Err(io::Error::other(error)));
-        plain(answer?)?;
-        copied.map(|_| ()).map_err(WasmError::Save)
+        // First what could not be written: of that the worker knows only that nobody listens any more.
+        copied.map_err(WasmError::Save)?;
+        plain(answer?).map(drop)
     }
 
     async fn ask(&self, errand: Errand) -> Result<Result<Answer, Fault>, WasmError> {

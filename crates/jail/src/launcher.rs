@@ -74,7 +74,7 @@ struct Launcher {
     runs: Vec<Run>,
     /// First processes that wait for a run, so that making them is not part of one.
     spares: Vec<Spare>,
-    /// Whether they can be made here.
+    /// Not after one could not be made or did not last: with the next run that starts, it is tried again.
     makes_spares: bool,
     /// What the root of the next run will most likely be made of: that of the last one.
     expected: Option<Blueprint>,
@@ -114,6 +114,15 @@ struct Spare {
     gate: OwnedFd,
     /// What the root that it has is made of.
     blueprint: Option<Blueprint>,
+}
+
+impl Spare {
+    /// Whether it has not been killed. One on its way out has closed its end of the gate before the kernel says that it has ended.
+    fn is_there(&self) -> bool {
+        let mut gate = [PollFd::new(&self.gate, PollFlags::empty())];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut gate, Some(&at_once)).is_ok_and(|count| count == 0)
+    }
 }
 
 /// A spare that is to be made, with this root or without one.
@@ -164,6 +173,7 @@ impl Launcher {
             let wanted = self.wanted_spare();
             let mut events = vec![PollFd::new(&self.server, PollFlags::IN)];
             events.extend(self.runs.iter().map(|run| PollFd::new(&run.pidfd, PollFlags::IN)));
+            events.extend(self.spares.iter().map(|spare| PollFd::new(&spare.pidfd, PollFlags::IN)));
             let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
             match poll(&mut events, wanted.is_some().then_some(&at_once)) {
                 // Nothing else to do.
@@ -179,11 +189,7 @@ impl Launcher {
             }
             let ready: Vec<bool> = events.iter().map(|event| !event.revents().is_empty()).collect();
             let (order, ended) = ready.split_first().map_or((false, &[][..]), |(first, rest)| (*first, rest));
-            // From the back, so that indexes in front stay right.
-            for index in (0..ended.len()).rev().filter(|index| ended.get(*index) == Some(&true)) {
-                let run = self.runs.swap_remove(index);
-                self.finish(run);
-            }
+            self.see_to_ended(ended);
             if order {
                 match wire::receive::<Demand>(&self.server) {
                     Ok(Some((Demand::Run(order), descriptors))) => self.start(order, &descriptors),
@@ -201,6 +207,22 @@ impl Launcher {
                     }
                 }
             }
+        }
+    }
+
+    /// Sees to those that have ended: runs, and behind them spares.
+    fn see_to_ended(&mut self, ended: &[bool]) {
+        let (runs, spares) = ended.split_at_checked(self.runs.len()).unwrap_or_default();
+        // From the back, so that indexes in front stay right.
+        for index in (0..runs.len()).rev().filter(|index| runs.get(*index) == Some(&true)) {
+            let run = self.runs.swap_remove(index);
+            self.finish(run);
+        }
+        for index in (0..spares.len()).rev().filter(|index| spares.get(*index) == Some(&true)) {
+            // Killed, by whoever may kill us too. A run that was given to it would be lost.
+            let spare = self.spares.swap_remove(index);
+            self.discard(&spare);
+            self.makes_spares = false;
         }
     }
 
@@ -230,9 +252,15 @@ impl Launcher {
         if order.namespaces != Namespaces::All {
             return None;
         }
-        let position = |wanted: &Option<Blueprint>| self.spares.iter().position(|spare| spare.blueprint == *wanted);
-        let index = position(&order.blueprint).or_else(|| position(&None))?;
-        Some(self.spares.swap_remove(index))
+        loop {
+            let position = |wanted: &Option<Blueprint>| self.spares.iter().position(|spare| spare.blueprint == *wanted);
+            let index = position(&order.blueprint).or_else(|| position(&None))?;
+            let spare = self.spares.swap_remove(index);
+            if spare.is_there() {
+                return Some(spare);
+            }
+            self.discard(&spare);
+        }
     }
 
     /// Prepares for more runs like this one. Spares for another kind would wait for nothing.
@@ -262,6 +290,8 @@ impl Launcher {
         match self.begin(&order, report, descriptors) {
             Ok(run) => {
                 self.runs.push(run);
+                // What a spare is made of could be made.
+                self.makes_spares |= order.namespaces == Namespaces::All;
                 self.expect_more_like(order);
             }
             // When the server does not hear this, it is gone, and we are about to be.

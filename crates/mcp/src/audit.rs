@@ -2,6 +2,7 @@
 //! before. A line that was changed, removed or put in breaks the chain, which [`verify`] finds. Lines taken off the end leave a whole chain;
 //! whoever keeps the last hash elsewhere sees that too.
 
+use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -103,14 +104,19 @@ struct Chain {
     file: File,
     seq: u64,
     last: String,
-    state: State,
+    /// How long the file is up to its last whole line.
+    length: u64,
+    tail: Tail,
+    /// With their times: calls whose lines could not be written yet. As long as there are any, nothing is run that nobody would see.
+    waiting: VecDeque<(SystemTime, Entry)>,
 }
 
+/// What is behind the last whole line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Whole,
-    /// A line could not be written. Nothing may happen that nobody would see.
-    Broken,
+enum Tail {
+    Nothing,
+    /// A part of a line, of which there was no room for the rest.
+    Part,
 }
 
 /// Why a log cannot be used.
@@ -142,38 +148,79 @@ pub struct Verified {
 }
 
 impl Audit {
-    /// Opens a log, to go on with it. Checks all of it.
+    /// Opens a log, to go on with it. Checks all of it. A last line that was cut off goes: it was being written when a server or its machine
+    /// stopped, and nobody had an answer yet.
     pub fn open(path: &Path) -> Result<Self, AuditError> {
         let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(AuditError::InUse),
             locked => locked.map_err(io::Error::from)?,
         }
-        let Verified { lines, last } = check(&file)?;
-        Ok(Self(Mutex::new(Chain { file, seq: lines, last, state: State::Whole })))
+        let Checked { verified: Verified { lines, last }, length, tail } = check(&file)?;
+        let mut chain = Chain { file, seq: lines, last, length, tail, waiting: VecDeque::new() };
+        chain.cut()?;
+        Ok(Self(Mutex::new(chain)))
     }
 
-    /// Whether what happens next can be written down.
+    /// Whether what happens next can be written down. Writes what could not be before.
     pub fn is_writable(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).state == State::Whole
+        let mut chain = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        chain.catch_up();
+        chain.waiting.is_empty()
     }
 
-    /// Writes a line.
+    /// Writes a line, or keeps it until it can be written.
     pub fn record(&self, entry: Entry) {
         let mut chain = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
-        let line = Line { seq: chain.seq + 1, time, entry, prev: chain.last.clone() };
-        // Made of strings and numbers, which always have a JSON form.
-        let text = serde_json::to_string(&line).unwrap_or_default();
-        let hash = hash_of(text.as_bytes());
-        let text = [text.strip_suffix('}').unwrap_or(&text), HASH, &hash, "\"}\n"].concat();
-        // One write: a line is there or not, unless the disk is full, and then nothing more is written.
-        if chain.file.write_all(text.as_bytes()).is_ok() {
-            chain.seq += 1;
-            chain.last = hash;
-        } else {
-            chain.state = State::Broken;
+        // What runs is as much as was let in before. What is refused meanwhile has no end, and did nothing.
+        if chain.waiting.is_empty() || !matches!(entry.verdict, Verdict::Refused { .. }) {
+            chain.waiting.push_back((SystemTime::now(), entry));
         }
+        chain.catch_up();
+    }
+}
+
+impl Chain {
+    /// Writes as many lines as there is room for.
+    fn catch_up(&mut self) {
+        while let Some((time, entry)) = self.waiting.front() {
+            let time = humantime::format_rfc3339_millis(*time).to_string();
+            let line = Line { seq: self.seq + 1, time, entry: entry.clone(), prev: self.last.clone() };
+            // Made of strings and numbers, which always have a JSON form.
+            let text = serde_json::to_string(&line).unwrap_or_default();
+            let hash = hash_of(text.as_bytes());
+            let text = [text.strip_suffix('}').unwrap_or(&text), HASH, &hash, "\"}\n"].concat();
+            if let Err(error) = self.write(text.as_bytes()) {
+                tracing::error!(%error, "the audit log cannot be written");
+                return;
+            }
+            self.seq += 1;
+            self.last = hash;
+            self.waiting.pop_front();
+        }
+    }
+
+    /// One write, and what is half written where the disk is full is taken back: a line is there or not.
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        self.cut()?;
+        self.tail = Tail::Part;
+        let written = self.file.write_all(line);
+        match written {
+            Ok(()) => {
+                self.tail = Tail::Nothing;
+                self.length += line.len() as u64;
+            }
+            Err(_) => self.cut()?,
+        }
+        written
+    }
+
+    fn cut(&mut self) -> io::Result<()> {
+        if self.tail == Tail::Part {
+            self.file.set_len(self.length)?;
+            self.tail = Tail::Nothing;
+        }
+        Ok(())
     }
 }
 
@@ -188,17 +235,30 @@ fn without_hash(text: &str) -> Option<(String, &str)> {
 
 /// Checks a log from its first line to its last.
 pub fn verify(path: &Path) -> Result<Verified, AuditError> {
-    check(&File::open(path)?)
+    let Checked { verified, tail, .. } = check(&File::open(path)?)?;
+    match tail {
+        Tail::Nothing => Ok(verified),
+        Tail::Part => Err(AuditError::Chain { line: verified.lines + 1, what: "it was cut off" }),
+    }
 }
 
-fn check(file: &File) -> Result<Verified, AuditError> {
+/// What is in a file.
+struct Checked {
+    verified: Verified,
+    /// Of its whole lines.
+    length: u64,
+    tail: Tail,
+}
+
+fn check(file: &File) -> Result<Checked, AuditError> {
     let mut verified = Verified { lines: 0, last: "0".repeat(64) };
+    let mut length = 0;
     let mut reader = BufReader::new(file);
     let mut text = Vec::new();
     while reader.read_until(b'\n', &mut text)? > 0 {
         let number = verified.lines + 1;
         let broken = |what| AuditError::Chain { line: number, what };
-        let Some(whole) = text.strip_suffix(b"\n") else { return Err(broken("it was cut off")) };
+        let Some(whole) = text.strip_suffix(b"\n") else { return Ok(Checked { verified, length, tail: Tail::Part }) };
         let whole = std::str::from_utf8(whole).map_err(|_| broken("it is no text"))?;
         let (hashed, hash) = without_hash(whole).ok_or_else(|| broken("it is no entry"))?;
         let line: Line = serde_json::from_str(&hashed).map_err(|_| broken("it is no entry"))?;
@@ -212,9 +272,10 @@ fn check(file: &File) -> Result<Verified, AuditError> {
             return Err(broken("its number is wrong"));
         }
         verified = Verified { lines: number, last: hash.to_owned() };
+        length += text.len() as u64;
         text.clear();
     }
-    Ok(verified)
+    Ok(Checked { verified, length, tail: Tail::Nothing })
 }
 
 /// The hash of a line, and of a program.
@@ -274,6 +335,20 @@ mod tests {
                 AuditError::Chain { line: found, .. } => assert_eq!(found, line),
                 other @ (AuditError::File(_) | AuditError::InUse) => panic!("{other}"),
             }
+        }
+    }
+
+    /// Also where what was cut off looks like the beginning of a line.
+    #[test]
+    fn a_line_that_was_being_written_is_taken_back() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = log(folder.path(), 2);
+        let whole = std::fs::read_to_string(&path).expect("read");
+        for cut in [1, 20, whole.len() / 2 - 1] {
+            std::fs::write(&path, &whole[..whole.len() - cut]).expect("write");
+            assert!(verify(&path).is_err());
+            log(folder.path(), 1);
+            assert_eq!(verify(&path).expect("whole").lines, 2, "cut by {cut}");
         }
     }
 

@@ -101,8 +101,16 @@ fn unusual(outcome: &Outcome, run: Option<&str>, dropped: [(&str, u64); 2]) -> O
         Status::LimitExceeded(limit) => remarks.push(format!("ended: over its {limit} limit")),
         Status::Cancelled => remarks.push("cancelled".to_owned()),
     }
-    if let Some(SessionState::Lost(why)) = &outcome.state {
-        remarks.push(format!("the session's variables are gone, its files are there: {why}"));
+    match &outcome.state {
+        Some(SessionState::Lost(why)) => {
+            remarks.push(format!("the session's variables are gone, its files are there: {why}"));
+        }
+        Some(SessionState::Gone) => {
+            let gone =
+                "the process that held the session had ended, and its variables and files are gone; this is a new one";
+            remarks.push(gone.to_owned());
+        }
+        Some(SessionState::Kept) | None => {}
     }
     if let Some(hint) = outcome.error.as_ref().and_then(|error| error.hint.as_ref()) {
         remarks.push(hint.clone());

@@ -175,7 +175,7 @@ impl Call<'_> {
 fn why(error: &RunError) -> String {
     match error {
         RunError::Refused(refusal) => format!("{}; {}", refusal.message(), refusal.hint()),
-        RunError::Failed(error) => format!("failed, and not because of the code: {error}"),
+        RunError::Failed(error) => format!("failed, and not because of the code: {}", crate::tools::told(error)),
     }
 }
 

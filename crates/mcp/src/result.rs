@@ -56,7 +56,7 @@ pub struct RunResult<'a> {
     /// The session that it was a cell of
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a str>,
-    /// `lost` when the session's variables are gone; its files are there
+    /// `lost` when the session's variables are gone; its files are there. `gone` when they are not
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<&'static str>,
     /// Names the run in `run://` resources
@@ -255,7 +255,11 @@ impl<'a> RunResult<'a> {
                 .map(|file| SkippedEntry { path: &file.path, reason: file.reason.describe() })
                 .collect(),
             session: at.session,
-            state: matches!(outcome.state, Some(SessionState::Lost(_))).then_some("lost"),
+            state: match outcome.state {
+                Some(SessionState::Lost(_)) => Some("lost"),
+                Some(SessionState::Gone) => Some("gone"),
+                Some(SessionState::Kept) | None => None,
+            },
             run: at.run,
             engine: outcome.engine.to_string(),
             runtime: RuntimeEntry {

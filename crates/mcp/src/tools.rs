@@ -7,11 +7,14 @@ mod packages;
 mod run_code;
 mod sessions;
 
+use std::error::Error;
+use std::io;
 use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock, Icon, Tool, ToolAnnotations};
 use runtime::{RunError, Runtime};
-use sandbox::{Policy, Principal, Refusal};
+use rustix::io::Errno;
+use sandbox::{EngineError, Policy, Principal, Refusal};
 use serde_json::{Map, Value};
 
 use crate::app;
@@ -161,10 +164,24 @@ pub(crate) fn refused(refusal: &Refusal) -> CallToolResult {
 pub(crate) fn failed(error: &RunError) -> CallToolResult {
     match error {
         RunError::Refused(refusal) => refused(refusal),
-        // Why is the operator's to know, and in the log.
-        RunError::Failed(error) => {
-            CallToolResult::error(vec![ContentBlock::text(format!("Failed, and not because of the code: {error}"))])
+        RunError::Failed(error) => CallToolResult::error(vec![ContentBlock::text(format!(
+            "Failed, and not because of the code: {}",
+            told(error)
+        ))]),
+    }
+}
+
+/// What a caller hears of a failure. Why it is one is the operator's to know, and in the log, unless it passes by itself.
+pub(crate) fn told(error: &EngineError) -> String {
+    let mut causes = std::iter::successors(Some(error as &dyn Error), |cause| (**cause).source());
+    let number = causes.find_map(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error());
+    match number.map(Errno::from_raw_os_error) {
+        Some(Errno::MFILE | Errno::NFILE) => {
+            format!("{error}: the server has as many files open as it may; call again when it has less to do")
         }
+        Some(Errno::NOSPC | Errno::DQUOT) => format!("{error}: the server's disk is full"),
+        Some(Errno::NOMEM) => format!("{error}: the server is out of memory; call again when it has less to do"),
+        Some(_) | None => error.to_string(),
     }
 }
 

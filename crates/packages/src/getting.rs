@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use egress::{Gate, Log};
 use engine_native::{ClientEnd, Interpreter};
-use sandbox::{Changed, EngineError, LayerKind, LiveOutput, PackageVersion, Principal};
+use sandbox::{Changed, EngineError, LayerKind, LiveOutput, PackageVersion, Principal, Status};
 use setup::Digest;
 
 use crate::answers::{Answer, Verdict};
@@ -126,10 +126,10 @@ impl Getting<'_> {
             let is_guess = |name: &String| self.asked.imported.contains(name) && !unknown.contains(name);
             let guesses: Vec<String> = words::not_found(&end.stderr).into_iter().filter(is_guess).collect();
             if guesses.is_empty() || unknown.len() > MOST_UNKNOWN {
-                return Err(match target {
+                return Err(match (target, Trouble::of(&end)) {
                     // The host's own Python is another version, for which there may be wheels.
-                    Target::Wasm { .. } => Trouble::Unsuited(Trouble::of(&end).to_string()),
-                    Target::Native(_) => Trouble::of(&end),
+                    (Target::Wasm { .. }, Trouble::Client(reason)) => Trouble::Unsuited(reason),
+                    (Target::Wasm { .. } | Target::Native(_), trouble) => trouble,
                 });
             }
             requirements.retain(|requirement| !guesses.contains(requirement));
@@ -281,8 +281,11 @@ impl Getting<'_> {
     async fn run(&mut self, errand: Errand, gate: Option<&Gate>) -> Result<ClientEnd, Trouble> {
         let log = Log::default();
         let mut end = self.manager.clients.run(errand, gate.map(|gate| (gate, &log)), self.live).await?;
-        // Clients do not pass on what the way out says of a host.
-        if let Some(denied) = log.traffic().denied.first().filter(|_| !end.status.is_success()) {
+        let traffic = log.traffic();
+        if end.status == Status::TimedOut {
+            end.stderr = words::out_of_time(&traffic.reached);
+        } else if let Some(denied) = traffic.denied.first().filter(|_| !end.status.is_success()) {
+            // Clients do not pass on what the way out says of a host.
             end.stderr = format!("error: {denied}");
         }
         Ok(end)

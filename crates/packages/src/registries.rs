@@ -6,14 +6,18 @@
 use std::fs;
 
 use egress::{Gate, Host, Log};
-use sandbox::LiveOutput;
+use sandbox::{LiveOutput, Status};
 use setup::Digest;
 
 use crate::clients::{self, Clients, Errand};
 use crate::policy::PackagePolicy;
 use crate::store::Store;
 use crate::trouble::Trouble;
-use crate::words::reason;
+use crate::words::{out_of_time, reason};
+
+/// What a connection to a registry moves in two minutes, at least. One that drips would hold up an installation, and those that wait for its
+/// turn, until the client's whole time is over.
+const SLOWEST: u64 = 64 << 10;
 
 /// Who asks.
 pub(crate) struct Asker<'a> {
@@ -43,13 +47,19 @@ pub(crate) async fn gate(
         hosts
     } else {
         live.news("asking which registries this machine uses");
-        let gate = Gate::to_any_public().and(private.clone()).behind(proxy.clone());
+        let gate = Gate::to_any_public().and(private.clone()).behind(proxy.clone()).moving_at_least(SLOWEST);
         let log = Log::default();
         let end = clients.run(errand()?, Some((&gate, &log)), live).await?;
         let traffic = log.traffic();
         if !end.status.is_success() || traffic.reached.is_empty() {
             let denied = traffic.denied.first().map(ToString::to_string);
-            let said = || if end.status.is_success() { "nobody was asked".to_owned() } else { reason(&end.stderr) };
+            let said = || match end.status {
+                Status::Completed { exit_code: 0 } => "nobody was asked".to_owned(),
+                Status::TimedOut => reason(&out_of_time(&traffic.reached)),
+                Status::Completed { .. } | Status::Crashed { .. } | Status::LimitExceeded(_) | Status::Cancelled => {
+                    reason(&end.stderr)
+                }
+            };
             return Err(Trouble::NoRegistry(denied.unwrap_or_else(said)));
         }
         let hosts: Vec<String> = traffic.reached.into_iter().collect();
@@ -57,5 +67,5 @@ pub(crate) async fn gate(
         hosts
     };
     let public = hosts.iter().filter_map(|host| Host::parse(host).ok());
-    Ok(Gate::to(public).and(private).behind(proxy.clone()))
+    Ok(Gate::to(public).and(private).behind(proxy.clone()).moving_at_least(SLOWEST))
 }

@@ -14,6 +14,9 @@ pub(crate) enum Trouble {
     Tool { name: &'static str, why: String },
     #[error("no package registry can be reached: {0}")]
     NoRegistry(String),
+    /// It was asked, and did not give what it has.
+    #[error("{0}")]
+    Registry(String),
     #[error("{0}")]
     Client(String),
     #[error("the package folder cannot be used: {0}")]
@@ -32,13 +35,25 @@ pub(crate) enum Trouble {
 impl Trouble {
     /// The same, for somebody else.
     pub(crate) fn again(&self) -> Self {
-        if let Self::Unsuited(reason) = self { Self::Unsuited(reason.clone()) } else { Self::Client(self.to_string()) }
+        match self {
+            Self::Unsuited(reason) => Self::Unsuited(reason.clone()),
+            Self::Registry(_) | Self::NoRegistry(_) => Self::Registry(self.to_string()),
+            Self::Tool { .. }
+            | Self::Client(_)
+            | Self::Files(_)
+            | Self::Engine(_)
+            | Self::Wasm(_)
+            | Self::Refused(_) => Self::Client(self.to_string()),
+        }
     }
 
     /// What a client that did not succeed says.
     pub(crate) fn of(end: &ClientEnd) -> Self {
         Self::Client(match end.status {
-            Status::TimedOut => "the registry did not answer in time".to_owned(),
+            Status::TimedOut => return Self::Registry(words::reason(&end.stderr)),
+            Status::Completed { .. } if words::is_registrys(&end.stderr) => {
+                return Self::Registry(words::reason(&end.stderr));
+            }
             Status::Completed { .. } => words::reason(&end.stderr),
             status @ (Status::Crashed { .. } | Status::LimitExceeded(_) | Status::Cancelled) => {
                 format!("the client ended early ({}): {}", status.name(), words::reason(&end.stderr))
@@ -60,7 +75,11 @@ impl From<Trouble> for ProvideError {
         match trouble {
             Trouble::Refused(refusal) => refusal.into(),
             Trouble::Unsuited(reason) => Self::Unsuited(reason),
-            Trouble::Client(_) | Trouble::NoRegistry(_) | Trouble::Tool { .. } => {
+            Trouble::Registry(_) | Trouble::NoRegistry(_) => {
+                let hint = "try again later, or tell whoever runs the server; programs without `packages` run as ever";
+                Refusal::new("packages", format!("`packages` cannot be installed: {trouble}"), hint).into()
+            }
+            Trouble::Client(_) | Trouble::Tool { .. } => {
                 let hint =
                     "check names and versions; only wheels and npm packages without install scripts are installed";
                 Refusal::new("packages", format!("`packages` cannot be installed: {trouble}"), hint).into()

@@ -23,6 +23,20 @@ pub(crate) fn reason(stderr: &str) -> String {
     text.chars().take(LONGEST).collect()
 }
 
+/// Whether it was the registry that did not do its part.
+pub(crate) fn is_registrys(stderr: &str) -> bool {
+    ["Request failed after", "Failed to fetch", "Failed to download", "error sending request", "Failed loading"]
+        .iter()
+        .any(|sign| stderr.contains(sign))
+}
+
+/// What is said for a client that had no time left to say it.
+pub(crate) fn out_of_time<'a>(hosts: impl IntoIterator<Item = &'a String>) -> String {
+    let hosts: Vec<String> = hosts.into_iter().map(|host| format!("`{host}`")).collect();
+    let who = if hosts.is_empty() { "the registry".to_owned() } else { hosts.join(", ") };
+    format!("error: {who} did not answer in time")
+}
+
 /// A line without the lines that are drawn around it.
 fn bare(line: &str) -> &str {
     line.trim_start_matches([' ', '│', '╰', '├', '─', '▶']).trim_end()

@@ -44,15 +44,13 @@ impl Runtime {
             }
             let packages = ready.packages;
             let ran = run_busy(seat, ready.plan, live).await;
-            if ran.is_err() && !live_of(seat).is_ok_and(|live| live.session.is_alive()) {
-                seat.give_up();
-            }
-            let mut outcome = ran?;
+            let mut outcome = match ran {
+                Err(RunError::Failed(cause)) if is_dead(seat)? => return Err(gone(seat, cause)),
+                ran => ran?,
+            };
             outcome.packages = packages;
             if was_lost && matches!(outcome.state, Some(SessionState::Kept)) {
-                outcome.state = Some(SessionState::Lost(
-                    "the process that held the session had ended; its variables and files are gone".to_owned(),
-                ));
+                outcome.state = Some(SessionState::Gone);
             }
             return Ok(explain(outcome));
         }
@@ -207,6 +205,15 @@ impl Runtime {
         written.map_err(|error| file_refusal("path", path, error))
     }
 
+    /// A turn in a session that is there, and whose process is.
+    async fn find_living(&self, owner: &Principal, name: &SessionName) -> Result<Seat, RunError> {
+        let mut seat = self.sessions.find(owner, name).await?;
+        if is_dead(&mut seat)? {
+            return Err(gone(&mut seat, EngineError::new(HolderEnded)));
+        }
+        Ok(seat)
+    }
+
     /// Reads a part of a session's file.
     pub async fn read_file(
         &self,
@@ -214,7 +221,7 @@ impl Runtime {
         path: &WorkspacePath,
         part: FilePart,
     ) -> Result<FileRead, RunError> {
-        let mut seat = self.sessions.find(owner, name).await?;
+        let mut seat = self.find_living(owner, name).await?;
         let read = match &mut seat.held()?.stage {
             Stage::Draft(draft) => draft.read(path, part),
             Stage::Live(live) => live.session.read(path, part).await,
@@ -228,7 +235,7 @@ impl Runtime {
         (owner, name): (&Principal, &SessionName),
         folder: Option<&WorkspacePath>,
     ) -> Result<Vec<FolderEntry>, RunError> {
-        let mut seat = self.sessions.find(owner, name).await?;
+        let mut seat = self.find_living(owner, name).await?;
         let listed = match &mut seat.held()?.stage {
             Stage::Draft(draft) => draft.list(folder),
             Stage::Live(live) => live.session.list(folder).await,
@@ -256,7 +263,7 @@ impl Runtime {
 
     /// A session of its own that is what another one is.
     pub async fn fork_session(&self, owner: &Principal, name: &SessionName, new: &SessionName) -> Result<(), RunError> {
-        let mut seat = self.sessions.find(owner, name).await?;
+        let mut seat = self.find_living(owner, name).await?;
         let held = seat.held()?;
         let Stage::Live(live) = &mut held.stage else {
             return Err(nothing_to_copy(name).into());
@@ -276,7 +283,7 @@ impl Runtime {
 
     /// Writes a session into a file.
     pub async fn save_session(&self, owner: &Principal, name: &SessionName, into: OwnedFd) -> Result<(), RunError> {
-        let mut seat = self.sessions.find(owner, name).await?;
+        let mut seat = self.find_living(owner, name).await?;
         let Stage::Live(live) = &mut seat.held()?.stage else {
             return Err(nothing_to_copy(name).into());
         };
@@ -296,15 +303,38 @@ impl Runtime {
     }
 }
 
+fn is_dead(seat: &mut Seat) -> Result<bool, Refusal> {
+    Ok(matches!(&seat.held()?.stage, Stage::Live(live) if !live.session.is_alive()))
+}
+
 /// A session whose process is gone is begun anew.
 fn drop_dead(seat: &mut Seat) -> Result<bool, Refusal> {
-    let held = seat.held()?;
-    let is_dead = matches!(&held.stage, Stage::Live(live) if !live.session.is_alive());
+    let is_dead = is_dead(seat)?;
     if is_dead {
+        let held = seat.held()?;
         held.stage = Stage::Draft(Draft::default());
         held.furnished.clear();
     }
     Ok(is_dead)
+}
+
+/// A session that ended with the process that held it.
+#[derive(Debug, thiserror::Error)]
+#[error("the session `{name}` is gone, with its variables and files: {cause}")]
+struct Gone {
+    name: SessionName,
+    cause: EngineError,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the process that held it has ended; begin it again")]
+struct HolderEnded;
+
+/// Says so, once: the name is free then.
+fn gone(seat: &mut Seat, cause: EngineError) -> RunError {
+    let name = seat.name().clone();
+    seat.give_up();
+    EngineError::new(Gone { name, cause }).into()
 }
 
 /// What another engine could do, in a session that cannot move there.

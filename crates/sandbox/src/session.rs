@@ -113,6 +113,8 @@ pub enum SessionState {
     Kept,
     /// The interpreter is gone and with it all variables; files are there. Why, in one phrase.
     Lost(String),
+    /// Files are gone too, with the process that held the session: the cell was the first of a new one.
+    Gone,
 }
 
 /// What becomes of what is in a file already.

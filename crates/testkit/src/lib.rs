@@ -20,6 +20,7 @@ pub mod layers;
 pub mod mcp_http;
 pub mod packages;
 pub mod processes;
+pub mod random;
 pub mod run;
 pub mod runtimes;
 pub mod server;

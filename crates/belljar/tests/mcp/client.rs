@@ -61,8 +61,8 @@ impl Client {
         self
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+    pub(crate) fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).expect("pids are below 2^22")
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) {
@@ -92,22 +92,32 @@ impl Client {
     }
 
     fn read(&mut self) -> Value {
-        match self.lines.recv_timeout(PATIENCE) {
-            Ok(line) => serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line:?}")),
-            Err(RecvTimeoutError::Timeout) => panic!("the server does not answer"),
+        self.read_within(PATIENCE).unwrap_or_else(|| panic!("the server does not answer"))
+    }
+
+    fn read_within(&mut self, patience: Duration) -> Option<Value> {
+        match self.lines.recv_timeout(patience) {
+            Ok(line) => Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line:?}"))),
+            Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => panic!("the server is gone"),
         }
     }
 
     /// The answer to a request; what else comes is kept for [`Client::next`].
     pub(crate) fn answer(&mut self, id: u64) -> Value {
+        self.answer_within(id, PATIENCE).unwrap_or_else(|| panic!("the server does not answer"))
+    }
+
+    /// The same, unless it takes longer than that.
+    pub(crate) fn answer_within(&mut self, id: u64, patience: Duration) -> Option<Value> {
         if let Some(place) = self.early.iter().position(|message| message["id"] == id) {
-            return self.early.remove(place).expect("found");
+            return self.early.remove(place);
         }
+        let end = Instant::now() + patience;
         loop {
-            let message = self.read();
+            let message = self.read_within(end.saturating_duration_since(Instant::now()))?;
             if message["id"] == id {
-                return message;
+                return Some(message);
             }
             self.early.push_back(message);
         }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use testkit::mcp_http::{Client, Endpoint};
 use testkit::processes;
+use testkit::random::Random;
 
 use crate::programs::{self, CRASHES, ENDLESS, FLOOD, GREEDY, MOST_OUTPUT};
 use crate::site::{Ending, Site};
@@ -75,7 +76,7 @@ pub(crate) struct Caller<'a> {
 impl<'a> Caller<'a> {
     pub(crate) fn new(number: u64, speaks: Speaks, endpoint: Endpoint, foreign: Endpoint, site: &'a Site) -> Self {
         let client = connect(speaks, &endpoint);
-        Self { number, calls: 0, speaks, endpoint, foreign, client, random: Random(number), site }
+        Self { number, calls: 0, speaks, endpoint, foreign, client, random: Random::new(number), site }
     }
 
     /// Calls until the end. A caller that is not content ends it for all.
@@ -83,7 +84,7 @@ impl<'a> Caller<'a> {
         let _ending = Ending(self.site);
         while self.site.goes_on() {
             let _turn = self.site.calling();
-            let (kind, started) = (self.random.kind(), Instant::now());
+            let (kind, started) = (kind(&mut self.random), Instant::now());
             self.make(kind);
             self.site.count(kind, started.elapsed());
         }
@@ -91,7 +92,7 @@ impl<'a> Caller<'a> {
 
     fn make(&mut self, kind: Kind) {
         self.calls += 1;
-        let secret = self.site.secret(&format!("{}-{}-{:x}", self.number, self.calls, self.random.next()));
+        let secret = self.site.secret(&format!("{}-{}-{:x}", self.number, self.calls, self.random.next_number()));
         match kind {
             Kind::Quick => self.quick(&secret),
             Kind::Throws => self.throws(&secret),
@@ -295,38 +296,13 @@ fn connect(speaks: Speaks, endpoint: &Endpoint) -> Client {
     }
 }
 
-/// The same numbers in every run of the test (`SplitMix64`).
-#[derive(Debug)]
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    fn one_in(&mut self, many: u64) -> bool {
-        self.below(many) == 0
-    }
-
-    fn of<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
-        choices[usize::try_from(self.below(choices.len() as u64)).expect("an index")]
-    }
-
-    fn kind(&mut self) -> Kind {
-        let mut rest = self.below(MIX.iter().map(|(_, share)| share).sum());
-        for (kind, share) in MIX {
-            if rest < share {
-                return kind;
-            }
-            rest -= share;
+fn kind(random: &mut Random) -> Kind {
+    let mut rest = random.below(MIX.iter().map(|(_, share)| share).sum());
+    for (kind, share) in MIX {
+        if rest < share {
+            return kind;
         }
-        Kind::Quick
+        rest -= share;
     }
+    Kind::Quick
 }

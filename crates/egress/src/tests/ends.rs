@@ -83,6 +83,24 @@ async fn a_tunnel_in_which_nothing_moves() {
 }
 
 #[tokio::test]
+async fn a_tunnel_that_only_drips() {
+    let target = format!("echo.example:{}", echo().await);
+    let waiting = |patience: &mut crate::gate::Patience| patience.idle = Duration::from_millis(600);
+    let gate = gate_to(std::slice::from_ref(&target)).waiting(waiting);
+    let (patient, hurried) = (Proxy::serve(gate.clone()), Proxy::serve(gate.moving_at_least(1000)));
+    let (mut served, mut closed) = (patient.tunnel(&target).await, hurried.tunnel(&target).await);
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        served.write_all(b"x").await.unwrap();
+        // Until it is closed.
+        closed.write_all(b"x").await.ok();
+    }
+    let mut echoed = [0; 20];
+    served.read_exact(&mut echoed).await.unwrap();
+    ends(&mut closed).await;
+}
+
+#[tokio::test]
 async fn only_a_listening_tcp_socket_on_loopback_is_served() {
     async fn kind(socket: impl Into<std::os::fd::OwnedFd>) -> ErrorKind {
         let log = Log::default();

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jail::{Batch, Limit, Monitor, Report, RunStdio, SeenUsage, Spec, Writing};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sandbox::FileError;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -79,8 +80,12 @@ impl Room {
         }
     }
 
+    /// Asks the kernel: what is killed between two cells is not heard of until the next one.
     pub(crate) fn is_alive(&self) -> bool {
-        !self.is_gone
+        let mut monitor = [PollFd::new(self.monitor.get_ref(), PollFlags::empty())];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let is_closed = poll(&mut monitor, Some(&at_once)).is_ok_and(|count| count > 0);
+        !self.is_gone && !is_closed
     }
 
     pub(crate) fn workspace(&self) -> &OwnedFd {

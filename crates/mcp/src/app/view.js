@@ -257,6 +257,7 @@ function show({ content = [], structuredContent: run, isError }) {
   fact(SHIELD, level.startsWith(run.engine) ? level : `${run.engine} · ${level}`, 'Engine and isolation');
   const add = (...made) => parts.append(...made.filter(Boolean));
   if (run.state === 'lost') add(callout('warn', node('p', {}, node('strong', {}, 'The session starts afresh.'), ' Its variables were lost; its files are there.')));
+  if (run.state === 'gone') add(callout('warn', node('p', {}, node('strong', {}, 'The session starts afresh.'), ' Its variables and files were lost.')));
   if (run.error) add(failure(run.error));
   const place = name => run.run && `run://${run.run}/${name}`;
   if (run.stdout) add(stream('Output', run.stdout, run.dropped?.stdout, '', place('stdout')));

@@ -214,6 +214,7 @@ impl Call<'_> {
     fn shown(&self, heard: &Transcript, outcome: &Outcome, tongue: Tongue, remarks: &[String]) -> (String, Verdict) {
         let lost = match &outcome.state {
             Some(SessionState::Lost(reason)) => Some(format!("variables of earlier calls are gone: {reason}")),
+            Some(SessionState::Gone) => Some("variables and files of earlier calls are gone".to_owned()),
             Some(SessionState::Kept) | None => None,
         };
         let remarks = remarks.iter().chain(&lost).flat_map(|remark| ["[stderr] ", remark, "\n"]);

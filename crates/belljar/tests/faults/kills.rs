@@ -1,0 +1,235 @@
+//! One process is killed while calls of every kind are under way, and while there are none: whom it takes along, what those are told, and that
+//! the rest goes on.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use testkit::processes;
+
+use crate::client::Client;
+use crate::programs::{QUICK, quick};
+use crate::tree::{Holdings, Tree, Victim, group_folders};
+use crate::world::World;
+use crate::{SOON, printed, told};
+
+/// A call that lasts.
+struct Lasting {
+    name: &'static str,
+    language: &'static str,
+    engine: &'static str,
+    session: Option<&'static str>,
+    code: &'static str,
+}
+
+const PYTHON: &str = "import time\nprint('up', flush=True)\ntime.sleep(600)";
+const SCRIPT: &str = "console.log('up'); for (;;);";
+const SHELL: &str = "echo up; sleep 600 & sleep 600";
+
+const LASTING: [Lasting; 6] = [
+    Lasting { name: "wasm", language: "python", engine: "wasm", session: None, code: PYTHON },
+    Lasting { name: "script", language: "javascript", engine: "wasm", session: None, code: SCRIPT },
+    Lasting { name: "wasm cell", language: "python", engine: "wasm", session: Some("w"), code: PYTHON },
+    Lasting { name: "parked", language: "python", engine: "native", session: None, code: PYTHON },
+    Lasting { name: "shell", language: "bash", engine: "native", session: None, code: SHELL },
+    Lasting { name: "native cell", language: "python", engine: "native", session: Some("n"), code: PYTHON },
+];
+
+/// What becomes of such a call.
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    GoesOn,
+    Told(&'static str),
+    Killed,
+}
+
+use Fate::{GoesOn, Killed, Told};
+
+const WORKER: Fate = Told("the worker process that hosted this run has ended; run it again");
+const WASM_SESSION: Fate = Told(
+    "the session `w` is gone, with its variables and files: the worker process that hosted this run has ended; run it again",
+);
+const LAUNCHER: Fate = Told("the launcher process, in which native runs begin, has ended; run it again");
+const SUPERVISOR: Fate = Told("the process that supervised this run has ended, and the run with it; run it again");
+const NATIVE_SESSION: Fate = Told(
+    "the session `n` is gone, with its variables and files: the process that supervised this run has ended, and the run with it; run it again",
+);
+
+/// In the order of `LASTING`.
+const FATES: [(Victim, [Fate; 6]); 5] = [
+    (Victim::Worker, [WORKER, WORKER, WASM_SESSION, GoesOn, GoesOn, GoesOn]),
+    (Victim::Launcher, [WORKER, WORKER, WASM_SESSION, LAUNCHER, LAUNCHER, NATIVE_SESSION]),
+    (Victim::Supervisor, [WORKER, WORKER, WASM_SESSION, SUPERVISOR, SUPERVISOR, NATIVE_SESSION]),
+    (Victim::Guest, [GoesOn, GoesOn, GoesOn, Killed, Killed, Killed]),
+    (Victim::Spare, [GoesOn; 6]),
+];
+
+/// Starts all of them, and waits until each has said something. Their requests, in order.
+fn start_all(client: &mut Client) -> Vec<u64> {
+    let start = |lasting: &Lasting| {
+        let mut arguments =
+            json!({"language": lasting.language, "engine": lasting.engine, "code": lasting.code, "timeout_ms": 60_000});
+        if let Some(session) = lasting.session {
+            arguments["session"] = session.into();
+        }
+        let params = json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": lasting.name}});
+        client.send("tools/call", &params)
+    };
+    let calls: Vec<u64> = LASTING.iter().map(start).collect();
+    let mut waiting: Vec<&str> = LASTING.iter().map(|lasting| lasting.name).collect();
+    while !waiting.is_empty() {
+        let message = client.next();
+        assert_eq!(message["method"], "notifications/progress", "{message}");
+        waiting.retain(|name| message["params"]["progressToken"] != *name);
+    }
+    calls
+}
+
+/// Ends those that still go on, and sessions that are still there.
+fn give_up(client: &mut Client, calls: &[u64]) {
+    for call in calls {
+        client.notify("notifications/cancelled", &json!({"requestId": call, "reason": "test"}));
+    }
+    for session in LASTING.iter().filter_map(|lasting| lasting.session) {
+        client.request("tools/call", &json!({"name": "close_session", "arguments": {"session": session}}));
+    }
+}
+
+/// How many milliseconds after the fault each kind of program is answered rightly. What is told on the way is no wrong answer.
+fn back(client: &mut Client, since: Instant) -> Vec<u128> {
+    let served = |kind| loop {
+        let (arguments, expected) = quick(kind, "again");
+        let result = client.run(&arguments);
+        if result["structuredContent"]["stdout"] == expected {
+            return since.elapsed().as_millis();
+        }
+        assert!(told(&result).ends_with("run it again"), "{kind:?}: {result}");
+        assert!(since.elapsed() < SOON, "{kind:?} is not served after {:?}", since.elapsed());
+    };
+    QUICK.iter().map(served).collect()
+}
+
+/// Has one of every kind run, so that what waits for programs waits.
+fn warm_up(client: &mut Client) {
+    for kind in QUICK {
+        let (arguments, expected) = quick(&kind, "warm");
+        assert_eq!(printed(&client.run(&arguments)), expected, "{kind:?}");
+    }
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "figures for whoever reads the log")]
+fn whoever_is_hit_is_told_and_the_rest_goes_on() {
+    let Some(world) = World::new() else { return };
+    let mut client = world.serve(&["--log", "off"]);
+    let server = client.pid();
+    warm_up(&mut client);
+    let before = Holdings::of(server);
+    for (victim, fates) in FATES {
+        let calls = start_all(&mut client);
+        let found = Tree::of(server).find(victim);
+        assert!(!found.is_empty(), "{victim:?}");
+        for pid in &found {
+            processes::kill(*pid);
+        }
+        let since = Instant::now();
+        for ((lasting, fate), call) in LASTING.iter().zip(fates).zip(&calls) {
+            let place = format!("{victim:?}, {}", lasting.name);
+            match fate {
+                GoesOn => {
+                    assert_eq!(client.answer_within(*call, Duration::from_millis(20)), None, "{place}");
+                }
+                Told(why) => {
+                    let answer = client.answer_within(*call, SOON).unwrap_or_else(|| panic!("{place}: no answer"));
+                    assert_eq!(
+                        told(&answer["result"]),
+                        format!("Failed, and not because of the code: {why}"),
+                        "{place}"
+                    );
+                }
+                Killed => {
+                    let answer = client.answer_within(*call, SOON).unwrap_or_else(|| panic!("{place}: no answer"));
+                    assert_eq!(answer["result"]["structuredContent"]["signal"], "SIGKILL", "{place}: {answer}");
+                }
+            }
+        }
+        let told = since.elapsed();
+        give_up(&mut client, &calls);
+        let after = Instant::now();
+        eprintln!(
+            "{victim:?}: all were told within {told:.0?}, the next served after {:?} ms",
+            back(&mut client, after)
+        );
+        before.assert_again(server, SOON);
+    }
+}
+
+/// Nobody has to be told of what was only waiting: the next call is served, by another.
+#[test]
+#[expect(clippy::print_stderr, reason = "figures for whoever reads the log")]
+fn what_only_waits_can_be_killed() {
+    let Some(world) = World::new() else { return };
+    let mut client = world.serve(&["--log", "off"]);
+    let server = client.pid();
+    warm_up(&mut client);
+    let before = Holdings::of(server);
+    for victim in [Victim::Guest, Victim::Spare, Victim::Worker, Victim::Supervisor, Victim::Launcher] {
+        for (session, engine) in [("w", "wasm"), ("n", "native")] {
+            printed(&client.run(&json!({"session": session, "engine": engine, "language": "python", "code": "x = 1"})));
+        }
+        // Interpreters are started when the answer before is out.
+        std::thread::sleep(Duration::from_millis(500));
+        let found = Tree::of(server).find(victim);
+        assert!(!found.is_empty(), "{victim:?}");
+        for pid in &found {
+            processes::kill(*pid);
+        }
+        let since = Instant::now();
+        eprintln!("{victim:?}, {} of them: served after {:?} ms", found.len(), back(&mut client, since));
+        // Sessions are what they were, or say that they are not.
+        for (session, engine, holders) in [
+            ("w", "wasm", [Victim::Worker, Victim::Supervisor, Victim::Launcher]),
+            ("n", "native", [Victim::Guest, Victim::Supervisor, Victim::Launcher]),
+        ] {
+            let code = "'x' in globals()";
+            let result = client.run(&json!({"session": session, "engine": engine, "language": "python", "code": code}));
+            let content = &result["structuredContent"];
+            let (expected, state) = match (holders.contains(&victim), victim) {
+                (false, _) => (json!(true), json!(null)),
+                (true, Victim::Guest) => (json!(null), json!("lost")),
+                (true, _) => (json!(false), json!("gone")),
+            };
+            assert_eq!((&content["result"], &content["state"]), (&expected, &state), "{victim:?}, {session}: {result}");
+        }
+        give_up(&mut client, &[]);
+        before.assert_again(server, SOON);
+    }
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "figures for whoever reads the log")]
+fn a_killed_server_leaves_nothing() {
+    let Some(world) = World::new() else { return };
+    drop(world.serve(&["--log", "off"]));
+    let files = world.files();
+    for _ in 0..3 {
+        let mut client = world.serve(&["--log", "off"]);
+        warm_up(&mut client);
+        start_all(&mut client);
+        let tree = Tree::of(client.pid());
+        let groups = group_folders(tree.launcher().expect("a launcher"));
+        processes::kill(client.pid());
+        let gone = tree.assert_gone(Instant::now(), SOON);
+        drop(client);
+        // Groups cannot be removed by whoever was in them.
+        let started = Instant::now();
+        let mut client = world.serve(&["--log", "off"]);
+        warm_up(&mut client);
+        eprintln!(
+            "all were gone after {gone:.0?}, and another server had served all kinds after {:.0?}",
+            started.elapsed()
+        );
+        let left: Vec<_> = groups.iter().filter(|folder| folder.is_dir()).collect();
+        assert!(left.is_empty(), "{left:?}");
+        assert_eq!(world.files(), files);
+    }
+}
