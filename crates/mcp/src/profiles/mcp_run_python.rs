@@ -7,12 +7,14 @@ use rmcp::model::{CallToolResult, ServerCapabilities, ServerConfig, Tool};
 use runtime::RunError;
 use sandbox::{BoxFuture, Collect, Outcome, Request, Stream, Variable};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::transcript::{Line, Transcript};
 use super::zod::{self, Field, Kind, Need, Zod};
 use super::{Call, Contract, Verdict, identity, said, tool, why};
 use crate::http::refuse;
+use crate::room;
 use crate::teller::{INFO, WARNING};
 
 const RUN_PYTHON_CODE: &str = "run_python_code";
@@ -218,35 +220,34 @@ impl Returned {
     }
 
     fn xml(&self, call: &Call<'_>) -> String {
-        let mut parts = vec![format!("<status>{}</status>", self.status)];
-        let mut part = |name: &str, text: &str| {
-            parts.push(format!("<{name}>\n{}\n</{name}>", escaped(name, &call.fit(text))));
+        let last = match (&self.report.error, &self.report.text) {
+            (Some(error), _) => Some(("error", error.as_str())),
+            (None, Some(value)) => Some(("return_value", value.as_str())),
+            (None, None) => None,
         };
-        if !self.output.is_empty() {
-            part("output", &self.output.join("\n"));
-        }
-        match (&self.report.error, &self.report.text) {
-            (Some(error), _) => part("error", error),
-            (None, Some(value)) => part("return_value", value),
-            (None, None) => {}
-        }
-        parts.join("\n")
+        let (name, text) = last.unwrap_or_default();
+        // Before it is cut: it is longer then.
+        let texts = [escaped("output", &self.output.join("\n")), escaped(name, text)];
+        let [output, text] = call.fit_both(room::cost, texts.each_ref().map(String::as_str));
+        let part = |name: &str, text: &str| format!("<{name}>\n{text}\n</{name}>");
+        let status = format!("<status>{}</status>", self.status);
+        let output = (!self.output.is_empty()).then(|| part("output", &output));
+        let last = last.map(|(name, _)| part(name, &text));
+        [Some(status), output, last].into_iter().flatten().collect::<Vec<_>>().join("\n")
     }
 
     fn json(&self, call: &Call<'_>) -> String {
-        let output = serde_json::to_string(&lines_within(&self.output, call)).unwrap_or_default();
-        let last = match &self.report.error {
-            Some(error) => format!("\"error\":{}", Value::String(call.fit(error))),
-            None => format!("\"return_value\":{}", self.report.json.as_deref().unwrap_or("null")),
+        let (name, text) = match (&self.report.error, &self.report.json) {
+            (Some(error), _) => ("error", error.as_str()),
+            (None, json) => ("return_value", json.as_deref().unwrap_or("null")),
         };
-        format!("{{\"status\":\"{}\",\"output\":{output},{last}}}", self.status)
+        let [output, last] = call.fit_both(room::cost_twice, [&self.output.join("\n"), text]);
+        let lines: Vec<&str> = if self.output.is_empty() { Vec::new() } else { output.split('\n').collect() };
+        // The guest says that it is JSON. What is not, such as `NaN` or a part of a value, is a text.
+        let is_value = name == "return_value" && last == text && serde_json::from_str::<&RawValue>(text).is_ok();
+        let last = if is_value { last } else { Value::String(last).to_string() };
+        format!("{{\"status\":\"{}\",\"output\":{},\"{name}\":{last}}}", self.status, json!(lines))
     }
-}
-
-/// As many lines as an answer has room for.
-fn lines_within(lines: &[String], call: &Call<'_>) -> Vec<String> {
-    let text = lines.join("\n");
-    if lines.is_empty() { Vec::new() } else { call.fit(&text).split('\n').map(str::to_owned).collect() }
 }
 
 fn without_end(mut line: String) -> String {

@@ -5,38 +5,58 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
+use mcp::profiles::Profile;
 use mcp::{Server, Watch};
 use runtime::Runtime;
-use sandbox::{EngineId, Policy, Principal};
+use sandbox::{Engine, EngineId, Policy, Principal};
 use serde_json::{Value, json};
 use tokio::io::AsyncWrite;
 use tokio_util::sync::CancellationToken;
 
-use crate::echo::Echo;
+use crate::echo::{Act, Echo, Role};
 
 /// Longer than any answer on a line may be: clients of today drop what has 10 MiB.
 const LONGEST_ANSWER: usize = 10 << 20;
 
 /// A server, for one client after the other.
-pub struct Conversation {
+pub(crate) struct Conversation {
     executor: tokio::runtime::Runtime,
     runtime: Arc<Runtime>,
     server: Arc<Server>,
+    role: Role,
 }
 
 impl Conversation {
-    /// Over an engine that runs nothing.
-    #[expect(clippy::new_without_default, reason = "it starts a server")]
-    pub fn new() -> Self {
+    /// Over an engine that gives back what it gets.
+    pub(crate) fn new() -> Self {
+        Self::over(&[EngineId::Native], |runtime| Server::new(runtime, Watch::default()))
+    }
+
+    /// In the manner of another server.
+    pub(crate) fn passing_for(profile: Profile) -> Self {
+        let engines = [EngineId::Wasm, EngineId::Native];
+        Self::over(&engines, |runtime| Server::passing_for(profile, runtime, Watch::default()))
+    }
+
+    fn over(engines: &[EngineId], server: impl FnOnce(Arc<Runtime>) -> Arc<Server>) -> Self {
+        let mut executor = tokio::runtime::Builder::new_current_thread();
+        executor.enable_time();
         // Whoever sleeps while nobody else has anything to do is woken at once.
-        let executor = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-        let runtime = Arc::new(Runtime::new(Policy::default(), vec![Arc::new(Echo(EngineId::Native))]));
-        let server = Server::new(Arc::clone(&runtime), Watch::default());
-        Self { executor, runtime, server }
+        #[cfg(fuzzing)]
+        executor.start_paused(true);
+        let role = Role::default();
+        let engine = |engine: &EngineId| Arc::new(Echo { engine: *engine, role: Arc::clone(&role) }) as Arc<dyn Engine>;
+        let runtime = Arc::new(Runtime::new(Policy::default(), engines.iter().map(engine).collect()));
+        Self { executor: executor.build().unwrap(), server: server(Arc::clone(&runtime)), runtime, role }
+    }
+
+    /// What guests do from now on.
+    pub(crate) fn direct(&self, act: Act) {
+        *self.role.lock().unwrap() = Some(act);
     }
 
     /// What a client says before it may ask for anything.
-    pub fn opening() -> Vec<u8> {
+    pub(crate) fn opening() -> Vec<u8> {
         let client = json!({"name": "fuzz", "version": "1"});
         let parameters = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
         let initialize = json!({"jsonrpc": "2.0", "id": "opening", "method": "initialize", "params": parameters});
@@ -45,7 +65,7 @@ impl Conversation {
     }
 
     /// Everything that the server says to a client that says this and goes. Each is a message of the protocol, on a line of its own.
-    pub fn hear(&self, said: Vec<u8>) -> Vec<Value> {
+    pub(crate) fn hear(&self, said: Vec<u8>) -> Vec<Value> {
         let heard = Heard::default();
         let streams = (io::Cursor::new(said), heard.clone());
         self.executor.block_on(async {

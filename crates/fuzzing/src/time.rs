@@ -3,7 +3,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Does something that must take no more CPU time than this, on whatever machine: what is linear has much to spare.
-pub fn within<T>(most: Duration, work: impl FnOnce() -> T) -> T {
+pub(crate) fn within<T>(most: Duration, work: impl FnOnce() -> T) -> T {
     let start = cpu_time();
     let done = work();
     let took = cpu_time() - start;

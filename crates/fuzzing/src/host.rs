@@ -4,7 +4,7 @@ use belljar_wasi::{Host, Interrupted, OutputStream};
 
 /// The world of a guest that has none: clocks stand still, output goes nowhere.
 #[derive(Debug)]
-pub struct NoHost;
+pub(crate) struct NoHost;
 
 impl Host for NoHost {
     fn realtime(&self) -> u64 {

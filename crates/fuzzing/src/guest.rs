@@ -5,23 +5,23 @@ use std::sync::Arc;
 use arbitrary::{Arbitrary, Unstructured};
 use belljar_wasi::{Context, End, Image, Quota, Tree, for_each_function};
 
-use crate::NoHost;
+use crate::host::NoHost;
 
 /// A guest with a few things open, in a memory in which arguments can mean something.
-pub struct Guest {
-    pub context: Context<NoHost>,
-    pub memory: Vec<u8>,
+pub(crate) struct Guest {
+    pub(crate) context: Context<NoHost>,
+    pub(crate) memory: Vec<u8>,
 }
 
 /// One call of one function.
 #[derive(Debug)]
-pub struct Call {
+pub(crate) struct Call {
     function: usize,
     arguments: Vec<u64>,
 }
 
 /// What any guest may have.
-pub const QUOTA: Quota = Quota { bytes: 100_000, entries: 30 };
+pub(crate) const QUOTA: Quota = Quota { bytes: 100_000, entries: 30 };
 
 /// What is where in the memory.
 const PATH_LENGTH: u64 = 16;
@@ -136,7 +136,7 @@ fn argument(u: &mut Unstructured<'_>, parameter: &str) -> arbitrary::Result<u64>
 
 impl Guest {
     #[expect(clippy::new_without_default, reason = "it has things open")]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut guest = Self { context: Context::new(NoHost, &image(), QUOTA), memory: memory() };
         guest.context.set_lowest_address(1);
         guest.context.set_arguments(["program", "argument"]).unwrap();
@@ -147,7 +147,7 @@ impl Guest {
     }
 
     /// Makes a call. Nothing is used beyond what there may be.
-    pub fn call(&mut self, call: &Call) -> Result<(), End> {
+    pub(crate) fn call(&mut self, call: &Call) -> Result<(), End> {
         let (_, function) = FUNCTIONS[call.function];
         let first = self.memory[0];
         let ended = function(&mut self.context, &mut self.memory, &call.arguments);
@@ -156,13 +156,13 @@ impl Guest {
         ended
     }
 
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         let usage = self.context.usage();
         assert!(usage.bytes <= QUOTA.bytes && usage.entries <= QUOTA.entries, "{usage:?}");
     }
 }
 
-pub fn image() -> Image {
+pub(crate) fn image() -> Image {
     let packed = Tree::pack([("lib/a.py", b"import b".as_slice()), ("lib/b.py", b"x = 1".as_slice())]).unwrap();
     Image::new([("/", Tree::open(Arc::new(packed)).unwrap())]).unwrap()
 }
