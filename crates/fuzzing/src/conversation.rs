@@ -10,7 +10,7 @@ use mcp::{Server, Watch};
 use runtime::Runtime;
 use sandbox::{Engine, EngineId, Policy, Principal};
 use serde_json::{Value, json};
-use tokio::io::AsyncWrite;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
 use crate::echo::{Act, Echo, Role};
@@ -67,7 +67,8 @@ impl Conversation {
     /// Everything that the server says to a client that says this and goes. Each is a message of the protocol, on a line of its own.
     pub(crate) fn hear(&self, said: Vec<u8>) -> Vec<Value> {
         let heard = Heard::default();
-        let streams = (io::Cursor::new(said), heard.clone());
+        let saying = Saying { rest: io::Cursor::new(said), heard: heard.clone(), known: 0, waits: 0 };
+        let streams = (saying, heard.clone());
         self.executor.block_on(async {
             // A client that does not speak the protocol is told so by the end of the connection.
             mcp::serve_streams(&self.server, streams, CancellationToken::new()).await.ok();
@@ -92,6 +93,38 @@ fn message(line: &[u8]) -> Value {
     let kinds = ["method", "result", "error"].iter().filter(|kind| message.get(kind).is_some()).count();
     assert_eq!(kinds, 1, "{message}");
     message
+}
+
+/// Says it, and goes when there is nothing more to hear: a server waits for what is under way only for a moment, which is over at once where others
+/// have the machine.
+struct Saying {
+    rest: io::Cursor<Vec<u8>>,
+    heard: Heard,
+    known: usize,
+    waits: u32,
+}
+
+/// How often everybody else has had their turn since something was heard. Nobody waits for anything but turns.
+const SILENCE: u32 = 100;
+
+impl AsyncRead for Saying {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.rest.position() < self.rest.get_ref().len() as u64 {
+            return Pin::new(&mut self.rest).poll_read(context, buffer);
+        }
+        let known = self.heard.0.lock().unwrap().len();
+        self.waits = if known == self.known { self.waits + 1 } else { 0 };
+        self.known = known;
+        if self.waits > SILENCE {
+            return Poll::Ready(Ok(()));
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
 }
 
 /// Keeps what is written.

@@ -147,6 +147,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn two_texts_share_their_room() {
+        let sizes = |texts: [&str; 2]| {
+            both_shortened(cost_twice, texts, 1_000).map(|text| text.chars().map(cost_twice).sum::<usize>())
+        };
+        let [long, short] = ["\"".repeat(500), "\"".repeat(50)];
+        assert_eq!(sizes([&short, &short]), [200, 200]);
+        let marker = 40;
+        for [first, second] in [sizes([&long, &short]), sizes([&long, &long]), sizes([&short, &long])] {
+            assert!((950..1_000 + 2 * marker).contains(&(first + second)), "{first} and {second}");
+        }
+        assert_eq!(sizes([&long, &short])[1], 200);
+    }
+
+    #[test]
     fn characters_cost_what_json_takes() {
         for character in (0..0x3000).filter_map(char::from_u32) {
             let written = serde_json::to_string(&character).expect("JSON");

@@ -14,7 +14,7 @@ use super::transcript::{Line, Transcript};
 use super::zod::{self, Field, Kind, Need, Zod};
 use super::{Call, Contract, Verdict, identity, said, tool, why};
 use crate::http::refuse;
-use crate::room;
+use crate::room::{both_shortened, cost, cost_twice};
 use crate::teller::{INFO, WARNING};
 
 const RUN_PYTHON_CODE: &str = "run_python_code";
@@ -102,8 +102,8 @@ impl RunPython {
             }
         };
         let text = match self.returns {
-            ReturnMode::Xml => returned.xml(call),
-            ReturnMode::Json => returned.json(call),
+            ReturnMode::Xml => returned.xml(call.room().streams),
+            ReturnMode::Json => returned.json(call.room().streams),
         };
         said([text], Verdict::Fine)
     }
@@ -196,7 +196,7 @@ impl Call<'_> {
                 Stream::Stderr => (WARNING, LoggingLevel::Warning),
             };
             if self.log_level <= number {
-                let message = LoggingMessageNotificationParam::new(level, without_end(line).into());
+                let message = LoggingMessageNotificationParam::new(level, self.fit(&without_end(line)).into());
                 // A client that is gone is noticed elsewhere.
                 self.context.peer.notify_logging_message(message).await.ok();
             }
@@ -219,7 +219,7 @@ impl Returned {
         }
     }
 
-    fn xml(&self, call: &Call<'_>) -> String {
+    fn xml(&self, room: usize) -> String {
         let last = match (&self.report.error, &self.report.text) {
             (Some(error), _) => Some(("error", error.as_str())),
             (None, Some(value)) => Some(("return_value", value.as_str())),
@@ -228,7 +228,7 @@ impl Returned {
         let (name, text) = last.unwrap_or_default();
         // Before it is cut: it is longer then.
         let texts = [escaped("output", &self.output.join("\n")), escaped(name, text)];
-        let [output, text] = call.fit_both(room::cost, texts.each_ref().map(String::as_str));
+        let [output, text] = both_shortened(cost, texts.each_ref().map(String::as_str), room);
         let part = |name: &str, text: &str| format!("<{name}>\n{text}\n</{name}>");
         let status = format!("<status>{}</status>", self.status);
         let output = (!self.output.is_empty()).then(|| part("output", &output));
@@ -236,12 +236,12 @@ impl Returned {
         [Some(status), output, last].into_iter().flatten().collect::<Vec<_>>().join("\n")
     }
 
-    fn json(&self, call: &Call<'_>) -> String {
+    fn json(&self, room: usize) -> String {
         let (name, text) = match (&self.report.error, &self.report.json) {
             (Some(error), _) => ("error", error.as_str()),
             (None, json) => ("return_value", json.as_deref().unwrap_or("null")),
         };
-        let [output, last] = call.fit_both(room::cost_twice, [&self.output.join("\n"), text]);
+        let [output, last] = both_shortened(cost_twice, [&self.output.join("\n"), text], room);
         let lines: Vec<&str> = if self.output.is_empty() { Vec::new() } else { output.split('\n').collect() };
         // The guest says that it is JSON. What is not, such as `NaN` or a part of a value, is a text.
         let is_value = name == "return_value" && last == text && serde_json::from_str::<&RawValue>(text).is_ok();
@@ -302,6 +302,41 @@ mod tests {
             ("<<output>>", "<&lt;output&gt;>"),
         ] {
             assert_eq!(escaped("output", text), expected);
+        }
+    }
+
+    fn success(json: &str) -> Returned {
+        let report = Report { json: Some(json.to_owned()), text: Some(json.to_owned()), error: None };
+        Returned { status: "success", output: vec!["a".to_owned(), "b".to_owned()], report }
+    }
+
+    #[test]
+    fn what_a_guest_calls_json_is_json_or_a_text() {
+        let start = r#"{"status":"success","output":["a","b"],"return_value":"#;
+        for (said, expected) in [
+            (r#"{"x": [1, null]}"#, r#"{"x": [1, null]}"#),
+            ("NaN", r#""NaN""#),
+            (r#"1,"status":"run-error""#, r#""1,\"status\":\"run-error\"""#),
+            ("", r#""""#),
+        ] {
+            assert_eq!(success(said).json(1_000), format!("{start}{expected}}}"));
+        }
+    }
+
+    #[test]
+    fn answers_have_bounds() {
+        for printed in ["\"", "\\", "\u{1}", "</return_value>", "\n"] {
+            let value = serde_json::to_string(&printed.repeat(200_000)).expect("JSON");
+            for error in [None, Some(printed.repeat(200_000))] {
+                let mut returned = success(&value);
+                returned.output = vec![printed.repeat(100_000); 3];
+                returned.report.error = error;
+                for text in [returned.json(50_000), returned.xml(50_000)] {
+                    let written = serde_json::to_string(&text).expect("JSON");
+                    assert!(written.len() < 51_000, "{} bytes of {printed:?}", written.len());
+                }
+                serde_json::from_str::<Value>(&returned.json(50_000)).expect("JSON");
+            }
         }
     }
 }

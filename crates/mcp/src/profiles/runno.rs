@@ -138,7 +138,7 @@ async fn run(call: &Call<'_>) -> Result<CallToolResult, Refusal> {
     let terminal = call.fit(&terminal(&heard, language));
     let mut room = call.room().answer.saturating_sub(room::encoded(&terminal));
     let mut result = said([first_block(&outcome), "Following is the TTY output.".to_owned(), terminal], Verdict::Fine);
-    result.content.extend(given.output_file_names.iter().map(|name| output_file(&outcome, name, &mut room)));
+    result.content.extend(given.output_file_names.iter().map(|name| output_file(&outcome.files, name, &mut room)));
     Ok(result)
 }
 
@@ -210,9 +210,9 @@ fn input_file(file: &File) -> Result<InputFile, Refusal> {
 const BLOCK: usize = 200;
 
 /// A file, as far as there is room for it: the program decides how large it is, and the caller how often it is asked for.
-fn output_file(outcome: &Outcome, name: &str, room: &mut usize) -> ContentBlock {
+fn output_file(files: &[OutputFile], name: &str, room: &mut usize) -> ContentBlock {
     let wanted = name.trim_start_matches('/');
-    let file = outcome.files.iter().find(|file| file.path.as_str() == wanted);
+    let file = files.iter().find(|file| file.path.as_str() == wanted);
     let Some(contents) = file.and_then(|file| file.contents.as_ref()) else {
         let name = room::shortened(name, MOST_ECHO);
         return ContentBlock::text(format!("Output file {name} not found in the result."));
@@ -281,6 +281,19 @@ fn schema_with_files() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_have_the_room_that_there_is() {
+        let path = sandbox::WorkspacePath::new("a.bin").expect("a path");
+        let files = [OutputFile { path, size: 3_000, contents: Some(vec![0xff; 3_000]) }];
+        let mut room = 10_000;
+        let blocks: Vec<ContentBlock> = (0..1_000).map(|_| output_file(&files, "/a.bin", &mut room)).collect();
+        let written = serde_json::to_value(&blocks).expect("JSON");
+        let of_kind =
+            |kind: &str| written.as_array().map_or(0, |all| all.iter().filter(|it| it["type"] == kind).count());
+        assert_eq!((of_kind("resource"), of_kind("text")), (2, 998));
+        assert_eq!(written[2]["text"], "Output file /a.bin has 3000 bytes, for which the result has no room.");
+    }
 
     #[test]
     fn names_are_moved_once() {
