@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
 use mcp::profiles::{Environment, EnvironmentType, Granted, Profile, ReturnMode, Tools};
@@ -11,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::conversation::Conversation;
 use crate::echo::Act;
 use crate::structured;
+use crate::time::within;
 use crate::values::{list, text, value};
 
 /// Calls of another server's tools, with any arguments and whatever the programs do: each is answered, in the form that the other has,
@@ -39,7 +41,7 @@ pub fn profiles(input: &[u8]) {
         }
         said.push(b'\n');
     }
-    let heard = stage.conversation.hear(said);
+    let heard = within(Duration::from_secs(20), || stage.conversation.hear(said));
     world.check(&heard);
     // Bytes can be a call with the number of another, or take one back.
     if scene.lines.iter().any(|line| matches!(line, Line::Bytes(_))) {

@@ -241,13 +241,18 @@ impl Returned {
             (Some(error), _) => ("error", error.as_str()),
             (None, json) => ("return_value", json.as_deref().unwrap_or("null")),
         };
-        let [output, last] = both_shortened(cost_twice, [&self.output.join("\n"), text], room);
+        let [output, last] = both_shortened(cost_in_lines, [&self.output.join("\n"), text], room);
         let lines: Vec<&str> = if self.output.is_empty() { Vec::new() } else { output.split('\n').collect() };
         // The guest says that it is JSON. What is not, such as `NaN` or a part of a value, is a text.
         let is_value = name == "return_value" && last == text && serde_json::from_str::<&RawValue>(text).is_ok();
         let last = if is_value { last } else { Value::String(last).to_string() };
         format!("{{\"status\":\"{}\",\"output\":{},\"{name}\":{last}}}", self.status, json!(lines))
     }
+}
+
+/// What a character takes in JSON in which each line is a text of its own.
+fn cost_in_lines(character: char) -> usize {
+    if character == '\n' { r#"\",\""#.len() } else { cost_twice(character) }
 }
 
 fn without_end(mut line: String) -> String {
@@ -265,23 +270,20 @@ fn escaped(name: &str, text: &str) -> String {
         escaped.push_str(before);
         let inner = after.strip_prefix('/').unwrap_or(after).trim_start();
         let is_tag = inner.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-        let end = after.split('\n').next().and_then(|line| line.find('>'));
-        match (is_tag, end) {
-            (false, _) => {
-                escaped.push('<');
-                rest = after;
-            }
-            (true, Some(end)) => {
-                let (tag, after) = after.split_at(end);
-                escaped.push_str("&lt;");
-                escaped.push_str(tag);
-                escaped.push_str("&gt;");
-                rest = after.get(1..).unwrap_or_default();
-            }
-            (true, None) => {
-                escaped.push_str("&lt;");
-                rest = after;
-            }
+        rest = after;
+        if !is_tag {
+            escaped.push('<');
+            continue;
+        }
+        escaped.push_str("&lt;");
+        // No further than to what may be the next, or the end of the text would be looked for once for each.
+        let end = after.find(['<', '>', '\n']).unwrap_or(after.len());
+        if let Some((tag, after)) = after.split_at_checked(end)
+            && let Some(after) = after.strip_prefix('>')
+        {
+            escaped.push_str(tag);
+            escaped.push_str("&gt;");
+            rest = after;
         }
     }
     escaped.push_str(rest);
@@ -300,8 +302,22 @@ mod tests {
             ("</ output", "&lt;/ output"),
             ("<error>", "<error>"),
             ("<<output>>", "<&lt;output&gt;>"),
+            ("<output </output>", "&lt;output &lt;/output&gt;"),
+            ("<output\n>", "&lt;output\n>"),
         ] {
             assert_eq!(escaped("output", text), expected);
+        }
+    }
+
+    #[test]
+    fn many_tags_take_no_longer_than_other_text() {
+        use rustix::time::{ClockId, clock_gettime};
+
+        for tag in ["<output", "<output>", "<", "</ "] {
+            let start = clock_gettime(ClockId::ThreadCPUTime).tv_sec;
+            escaped("output", &tag.repeat(1 << 20));
+            let took = clock_gettime(ClockId::ThreadCPUTime).tv_sec - start;
+            assert!(took < 5, "{took} s");
         }
     }
 
@@ -326,10 +342,10 @@ mod tests {
     #[test]
     fn answers_have_bounds() {
         for printed in ["\"", "\\", "\u{1}", "</return_value>", "\n"] {
-            let value = serde_json::to_string(&printed.repeat(200_000)).expect("JSON");
-            for error in [None, Some(printed.repeat(200_000))] {
+            let value = serde_json::to_string(&printed.repeat(50_000)).expect("JSON");
+            for error in [None, Some(printed.repeat(50_000))] {
                 let mut returned = success(&value);
-                returned.output = vec![printed.repeat(100_000); 3];
+                returned.output = vec![printed.repeat(20_000); 3];
                 returned.report.error = error;
                 for text in [returned.json(50_000), returned.xml(50_000)] {
                     let written = serde_json::to_string(&text).expect("JSON");
