@@ -77,7 +77,7 @@ impl Run {
     fn outcome(&self, live: &mut dyn LiveOutput) -> Result<Outcome, EngineError> {
         let plan = &self.plan;
         let act = self.act.clone().unwrap_or_else(|| Act {
-            status: Some(Status::Completed { exit_code: plan.args().len() as u8 }),
+            status: Some(Status::Completed { exit_code: plan.args().len().to_le_bytes()[0] }),
             printed: vec![(Stream::Stdout, plan.stdin().to_vec()), (Stream::Stderr, plan.code().to_vec())],
             files: plan.files().iter().map(|file| (file.path.clone(), file.contents.clone())).collect(),
             state: None,

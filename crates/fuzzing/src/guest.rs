@@ -24,10 +24,10 @@ pub(crate) struct Call {
 pub(crate) const QUOTA: Quota = Quota { bytes: 100_000, entries: 30 };
 
 /// What is where in the memory.
-const PATH_LENGTH: u64 = 16;
-const PATHS: u64 = PATH_LENGTH;
-const BUFFERS: u64 = 1_024;
-const SUBSCRIPTIONS: u64 = 2_048;
+const PATH_LENGTH: usize = 16;
+const PATHS: usize = PATH_LENGTH;
+const BUFFERS: usize = 1_024;
+const SUBSCRIPTIONS: usize = 2_048;
 const RESULTS: u64 = 3_000;
 const MEMORY: usize = 70_000;
 
@@ -59,7 +59,8 @@ trait FromBits {
 
 impl FromBits for u32 {
     fn from_bits(bits: u64) -> Self {
-        bits as Self
+        let [low @ .., _, _, _, _] = bits.to_le_bytes();
+        Self::from_le_bytes(low)
     }
 }
 
@@ -104,29 +105,28 @@ impl<'a> Arbitrary<'a> for Call {
 /// Mostly something that the parameter could mean.
 fn argument(u: &mut Unstructured<'_>, parameter: &str) -> arbitrary::Result<u64> {
     const EDGES: &[u64] = &[0, u64::MAX, u32::MAX as u64, 1 << 31, 1 << 63, u32::MAX as u64 - 7, 1 << 20, 69_999];
-    let choice = u8::arbitrary(u)?;
-    if choice >= 250 {
+    let byte = u8::arbitrary(u)?;
+    if byte >= 250 {
         return u64::arbitrary(u);
     }
-    if choice >= 242 {
-        return Ok(EDGES[usize::from(choice - 242)]);
+    if byte >= 242 {
+        return Ok(EDGES[usize::from(byte - 242)]);
     }
-    let choice = u64::from(choice);
+    let choice = u64::from(byte);
     Ok(match parameter {
-        "fd" | "old_fd" | "new_fd" | "to" => choice % 16,
-        "path" | "old_path" | "new_path" => PATHS + choice % NAMES.len() as u64 * PATH_LENGTH,
-        "path_len" | "old_path_len" | "new_path_len" => PATH_LENGTH,
-        "iovs" => BUFFERS + choice % 8 * 8,
+        "fd" | "old_fd" | "new_fd" | "to" | "oflags" | "fst_flags" => choice % 16,
+        "path" | "old_path" | "new_path" => (PATHS + usize::from(byte) % NAMES.len() * PATH_LENGTH) as u64,
+        "path_len" | "old_path_len" | "new_path_len" => PATH_LENGTH as u64,
+        "iovs" => BUFFERS as u64 + choice % 8 * 8,
         "iovs_len" => choice % 4,
-        "subscriptions" => SUBSCRIPTIONS,
+        "subscriptions" => SUBSCRIPTIONS as u64,
         "nsubscriptions" => 1 + choice % 4,
         "buf_len" => choice * 2,
-        "oflags" | "fst_flags" => choice % 16,
         "fdflags" => choice % 32,
         "dirflags" | "flags" | "old_flags" => choice % 2,
         "whence" | "id" | "advice" => choice % 3,
         // Reading and writing, either, or neither.
-        "rights_base" => [0, 1 << 1, 1 << 6, 1 << 1 | 1 << 6][(choice % 4) as usize],
+        "rights_base" => [0, 1 << 1, 1 << 6, 1 << 1 | 1 << 6][usize::from(byte % 4)],
         "offset" | "size" | "len" => choice * choice * 2,
         "cookie" => choice % 10,
         // Where a result goes.
@@ -135,7 +135,6 @@ fn argument(u: &mut Unstructured<'_>, parameter: &str) -> arbitrary::Result<u64>
 }
 
 impl Guest {
-    #[expect(clippy::new_without_default, reason = "it has things open")]
     pub(crate) fn new() -> Self {
         let mut guest = Self { context: Context::new(NoHost, &image(), QUOTA), memory: memory() };
         guest.context.set_lowest_address(1);
@@ -170,17 +169,17 @@ pub(crate) fn image() -> Image {
 fn memory() -> Vec<u8> {
     let mut memory = vec![0; MEMORY];
     // All of one length: `.///box/a`.
-    for (place, name) in memory[PATHS as usize..].chunks_exact_mut(PATH_LENGTH as usize).zip(NAMES) {
+    for (place, name) in memory[PATHS..].chunks_exact_mut(PATH_LENGTH).zip(NAMES) {
         place.fill(b'/');
         place[0] = b'.';
         let start = place.len() - name.len();
         place[start..].copy_from_slice(name.as_bytes());
     }
-    for (at, buffer) in (0u32..).zip(memory[BUFFERS as usize..][..64].chunks_exact_mut(8)) {
+    for (at, buffer) in (0u32..).zip(memory[BUFFERS..][..64].chunks_exact_mut(8)) {
         buffer[..4].copy_from_slice(&(4_000 + at * 997).to_le_bytes());
         buffer[4..].copy_from_slice(&(at * at * 61).to_le_bytes());
     }
-    for (at, subscription) in (0u8..).zip(memory[SUBSCRIPTIONS as usize..][..192].chunks_exact_mut(48)) {
+    for (at, subscription) in (0u8..).zip(memory[SUBSCRIPTIONS..][..192].chunks_exact_mut(48)) {
         subscription[8] = at % 3;
         subscription[16] = at;
     }

@@ -81,7 +81,7 @@ fn take_order(launcher: &OwnedFd) -> OwnedFd {
     rustix::net::recvmsg(launcher.as_fd(), &mut parts, &mut ancillary, RecvFlags::empty()).unwrap();
     let received = ancillary.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors.collect::<Vec<_>>()),
-        _ => None,
+        RecvAncillaryMessage::ScmCredentials(_) | _ => None,
     });
     received.unwrap().swap_remove(4)
 }

@@ -121,7 +121,7 @@ async fn run(call: &Call<'_>) -> Result<CallToolResult, Refusal> {
     let names = given.input_files.iter().map(|file| file.name.as_str());
     let names = names.chain(given.output_file_names.iter().map(String::as_str));
     let request = Request {
-        code: (print_for(language, &given.code).to_owned() + &moved(&given.code, names.collect())).into_bytes(),
+        code: (print_for(language, &given.code).to_owned() + &moved(&given.code, &names.collect())).into_bytes(),
         language: Some((*language).to_owned()),
         compiler_args: if is_compiled { vec!["-O2".to_owned(), "-Werror".to_owned()] } else { Vec::new() },
         files: given.input_files.iter().map(input_file).collect::<Result<_, _>>()?,
@@ -169,7 +169,7 @@ fn terminal(heard: &Transcript, language: &str) -> String {
 
 /// A program with the names of its files as they are here: theirs are at the root of the file system, ours in a folder. Each place in it is moved
 /// once, whatever the files are called.
-fn moved(code: &str, names: HashSet<&str>) -> String {
+fn moved(code: &str, names: &HashSet<&str>) -> String {
     let mut moved = String::with_capacity(code.len());
     let mut rest = code;
     while let Some((before, quote, after)) = split_at_quote(rest) {
@@ -305,7 +305,7 @@ mod tests {
             ("''/a'", "''/box/a'"),
             ("\"", "\""),
         ] {
-            assert_eq!(moved(code, names.clone()), expected);
+            assert_eq!(moved(code, &names), expected);
         }
     }
 }
