@@ -3,7 +3,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use arbitrary::Arbitrary;
+use derive_arbitrary::Arbitrary;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;

@@ -2,7 +2,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::LazyLock;
 
-use arbitrary::Arbitrary;
+use derive_arbitrary::Arbitrary;
 use jail::{Egress, Launcher, Limits, Monitor, Proc, Purpose, RunStdio, Spec, View, Walls};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
 

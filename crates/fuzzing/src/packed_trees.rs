@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use arbitrary::Arbitrary;
 use belljar_wasi::{Context, FileKind, Image, Quota, Tree};
+use derive_arbitrary::Arbitrary;
 
 use crate::host::NoHost;
 use crate::structured;

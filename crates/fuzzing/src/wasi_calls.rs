@@ -1,5 +1,5 @@
-use arbitrary::Arbitrary;
 use belljar_wasi::{Disk, RestoredDisk, SaveReader, SaveWriter};
+use derive_arbitrary::Arbitrary;
 
 use crate::guest::{Call, Guest, QUOTA, image};
 use crate::host::NoHost;
