@@ -3,16 +3,16 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use derive_arbitrary::Arbitrary;
+use arbitrary::{Arbitrary, Unstructured};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use setup::{Cancel, Config, Finish, FinishError, Recipes, Runtime, Scratch, Setup};
 use tar::{Archive, Builder, EntryType, Header};
 
-use crate::structured;
+use crate::{structured, variant};
 
-#[derive(Debug, Arbitrary)]
+#[derive(Debug)]
 enum Input<'a> {
     /// The file as it is.
     File(&'a [u8]),
@@ -23,7 +23,7 @@ enum Input<'a> {
 }
 
 /// What is done to a member, by its number.
-#[derive(Debug, Arbitrary)]
+#[derive(Debug)]
 enum Edit<'a> {
     Remove(u8),
     Repeat(u8),
@@ -81,6 +81,33 @@ pub fn archives(input: &[u8]) {
     names.retain(|name| name != "cache");
     names.sort();
     assert_eq!(names, ["import.tar.gz", "recipes"]);
+}
+
+impl<'a> Arbitrary<'a> for Input<'a> {
+    fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        Ok(match variant(u, 3)? {
+            0 => Self::File(u.bytes(u.len())?),
+            1 => Self::Unpacked(u.bytes(u.len())?),
+            _ => Self::Edited(u.arbitrary()?),
+        })
+    }
+}
+
+impl<'a> Arbitrary<'a> for Edit<'a> {
+    fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        Ok(match variant(u, 10)? {
+            0 => Self::Remove(u.arbitrary()?),
+            1 => Self::Repeat(u.arbitrary()?),
+            2 => Self::Move { from: u.arbitrary()?, to: u.arbitrary()? },
+            3 => Self::Name(u.arbitrary()?, u.arbitrary()?),
+            4 => Self::Kind(u.arbitrary()?, u.arbitrary()?),
+            5 => Self::Size(u.arbitrary()?, u.arbitrary()?),
+            6 => Self::Contents { of: u.arbitrary()?, at: u.arbitrary()?, with: u.arbitrary()? },
+            7 => Self::Add(u.arbitrary()?),
+            8 => Self::Cut(u.arbitrary()?),
+            _ => Self::Behind(u.arbitrary()?),
+        })
+    }
 }
 
 const SNAPSHOT: &[u8] = b"a snapshot";

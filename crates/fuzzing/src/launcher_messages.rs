@@ -2,16 +2,25 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::LazyLock;
 
-use derive_arbitrary::Arbitrary;
+use arbitrary::{Arbitrary, Unstructured};
 use jail::{Egress, Launcher, Limits, Monitor, Proc, Purpose, RunStdio, Spec, View, Walls};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
 
-use crate::structured;
+use crate::{structured, variant};
 
-#[derive(Debug, Arbitrary)]
+#[derive(Debug)]
 enum Input<'a> {
     Message(u8, &'a [u8]),
     Reports(Vec<&'a [u8]>),
+}
+
+impl<'a> Arbitrary<'a> for Input<'a> {
+    fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        Ok(match variant(u, 2)? {
+            0 => Self::Message(u.arbitrary()?, u.bytes(u.len())?),
+            _ => Self::Reports(u.arbitrary()?),
+        })
+    }
 }
 
 /// Any bytes as messages between server, launcher and jails. Some go through the socket that a run's reports come back on, since a first

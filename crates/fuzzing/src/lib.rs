@@ -41,6 +41,11 @@ pub use tracebacks::tracebacks;
 pub use wasi_calls::wasi_calls;
 pub use wishes::wishes;
 
+/// One of so many, read as `arbitrary` does where it derives.
+fn variant(u: &mut Unstructured<'_>, count: u64) -> arbitrary::Result<u64> {
+    Ok((u64::from(u32::arbitrary(u)?) * count) >> 32)
+}
+
 /// What an input means to a target that has a form for it.
 fn structured<'a, T: Arbitrary<'a>>(input: &'a [u8]) -> Option<T> {
     T::arbitrary_take_rest(Unstructured::new(input)).ok()

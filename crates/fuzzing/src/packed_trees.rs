@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
+use arbitrary::{Arbitrary, Unstructured};
 use belljar_wasi::{Context, FileKind, Image, Quota, Tree};
-use derive_arbitrary::Arbitrary;
 
 use crate::host::NoHost;
-use crate::structured;
+use crate::{structured, variant};
 
-#[derive(Debug, Arbitrary)]
+#[derive(Debug)]
 enum Input<'a> {
     /// What comes first is always the same.
     Bytes(&'a [u8]),
@@ -14,12 +14,32 @@ enum Input<'a> {
     Edited { files: Vec<(Vec<Name>, &'a [u8])>, edits: Vec<(u16, u8)> },
 }
 
-#[derive(Debug, Arbitrary)]
+#[derive(Debug)]
 enum Name {
     A,
     B,
     Long,
     Accented,
+}
+
+impl<'a> Arbitrary<'a> for Input<'a> {
+    fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        Ok(match variant(u, 2)? {
+            0 => Self::Bytes(u.bytes(u.len())?),
+            _ => Self::Edited { files: u.arbitrary()?, edits: u.arbitrary()? },
+        })
+    }
+}
+
+impl<'a> Arbitrary<'a> for Name {
+    fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        Ok(match variant(u, 4)? {
+            0 => Self::A,
+            1 => Self::B,
+            2 => Self::Long,
+            _ => Self::Accented,
+        })
+    }
 }
 
 /// Any bytes as a packed tree: refused, or a tree in which everything that is listed is found.
