@@ -35,7 +35,7 @@ targets! {
     launcher_messages: 4_000,
     mcp_frames: 2_000,
     packed_trees: 4_000,
-    profiles: 2_000,
+    profiles: 1_000,
     saved_disks: 4_000,
     tool_arguments: 2_000,
     tracebacks: 4_000,
