@@ -1,18 +1,3 @@
-//! Whatever a client sends over stdio: no panic, and nothing but messages of the protocol in return.
 #![no_main]
 
-use std::sync::LazyLock;
-
-use belljar_fuzz::Conversation;
-use libfuzzer_sys::fuzz_target;
-
-static CONVERSATION: LazyLock<Conversation> = LazyLock::new(Conversation::new);
-
-fuzz_target!(|input: &[u8]| {
-    // A client may be past the opening, or not.
-    let Some((first, rest)) = input.split_first() else { return };
-    let mut said = if first % 4 == 0 { Vec::new() } else { Conversation::opening() };
-    said.extend_from_slice(rest);
-    said.push(b'\n');
-    CONVERSATION.hear(said);
-});
+libfuzzer_sys::fuzz_target!(|input: &[u8]| fuzzing::mcp_frames(input));

@@ -1,4 +1,4 @@
-//! What `fuzz/` needs of the inside of this crate. There only in builds for it.
+//! What fuzz targets need of the inside of this crate.
 
 use std::fs::File as HostFile;
 use std::io::{Read as _, Write as _};

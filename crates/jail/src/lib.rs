@@ -13,7 +13,7 @@ mod contents;
 mod failure;
 mod first;
 mod folder;
-#[cfg(fuzzing)]
+#[doc(hidden)]
 pub mod fuzzing;
 mod guest;
 mod identity;

@@ -23,11 +23,11 @@ use rmcp::model::{CallToolResult, ContentBlock, Implementation, ServerCapabiliti
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use runtime::{RunError, Runtime};
-use sandbox::{BoxFuture, LimitsRequest, Outcome, Principal, Request, Status, signal_name};
+use sandbox::{BoxFuture, LimitsRequest, Outcome, Principal, Refusal, Request, Status, signal_name};
 use serde_json::{Map, Value};
 
 use self::transcript::Transcript;
-use crate::room::{self, Room};
+use crate::room::{self, Cost, Room};
 use crate::server::{self, Server};
 use crate::witness::Witness;
 
@@ -161,6 +161,11 @@ impl Call<'_> {
         room::shortened(text, self.room().streams)
     }
 
+    /// As much of two texts as an answer has room for, by what their characters take there.
+    fn fit_both(&self, cost: Cost, texts: [&str; 2]) -> [String; 2] {
+        room::both_shortened(cost, texts, self.room().streams)
+    }
+
     fn room(&self) -> Room {
         server::room(self.context)
     }
@@ -174,10 +179,17 @@ impl Call<'_> {
 /// Why there is no outcome, in a sentence.
 fn why(error: &RunError) -> String {
     match error {
-        RunError::Refused(refusal) => format!("{}; {}", refusal.message(), refusal.hint()),
+        RunError::Refused(refusal) => sentence(refusal),
         RunError::Failed(error) => format!("failed, and not because of the code: {}", crate::tools::told(error)),
     }
 }
+
+/// A refusal. It names what the caller sent, of any size.
+fn sentence(refusal: &Refusal) -> String {
+    room::shortened(&format!("{}; {}", refusal.message(), refusal.hint()), MOST_REFUSAL)
+}
+
+const MOST_REFUSAL: usize = 4_000;
 
 /// Where programs and their files are, in either engine.
 const WORKSPACE: &str = "/box";

@@ -31,11 +31,24 @@ pub(crate) const TEXT_VALUE: usize = 16_000;
 /// Of an error's message, and of a compiler's warnings.
 const MESSAGE: usize = 8_000;
 
+/// What a character takes.
+pub(crate) type Cost = fn(char) -> usize;
+
 /// What a character takes in JSON.
 pub(crate) fn cost(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
         '\0'..=' ' if character != ' ' => 6,
+        _ => character.len_utf8(),
+    }
+}
+
+/// What it takes in JSON that is a text in JSON.
+pub(crate) fn cost_twice(character: char) -> usize {
+    match character {
+        '"' | '\\' => 4,
+        '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 3,
+        '\0'..=' ' if character != ' ' => 7,
         _ => character.len_utf8(),
     }
 }
@@ -80,9 +93,22 @@ pub(crate) fn fit(outcome: &mut Outcome, room: Room) {
 
 /// The head and the tail of a text that is too long.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
+    shortened_by(cost, text, most)
+}
+
+fn shortened_by(cost: Cost, text: &str, most: usize) -> String {
     let mut kept = Captured { text: text.to_owned(), dropped: 0 };
     kept.shorten(most, cost);
     kept.text
+}
+
+/// Two texts that have room for this together. One has what the other does not need.
+pub(crate) fn both_shortened(cost: Cost, texts: [&str; 2], most: usize) -> [String; 2] {
+    let half = most / 2;
+    let [spare_of_first, spare_of_second] =
+        texts.map(|text| half.saturating_sub(text.chars().map(cost).sum::<usize>()));
+    let [first, second] = texts;
+    [shortened_by(cost, first, half + spare_of_second), shortened_by(cost, second, half + spare_of_first)]
 }
 
 /// The beginning of a text, as much of it as takes no more than `most` in JSON.
@@ -121,10 +147,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn two_texts_share_their_room() {
+        let sizes = |texts: [&str; 2]| {
+            both_shortened(cost_twice, texts, 1_000).map(|text| text.chars().map(cost_twice).sum::<usize>())
+        };
+        let [long, short] = ["\"".repeat(500), "\"".repeat(50)];
+        assert_eq!(sizes([&short, &short]), [200, 200]);
+        let marker = 40;
+        for [first, second] in [sizes([&long, &short]), sizes([&long, &long]), sizes([&short, &long])] {
+            assert!((950..1_000 + 2 * marker).contains(&(first + second)), "{first} and {second}");
+        }
+        assert_eq!(sizes([&long, &short])[1], 200);
+    }
+
+    #[test]
     fn characters_cost_what_json_takes() {
         for character in (0..0x3000).filter_map(char::from_u32) {
             let written = serde_json::to_string(&character).expect("JSON");
             assert_eq!(cost(character), written.len() - 2, "{character:?}");
+            let written_twice = serde_json::to_string(&written).expect("JSON");
+            // The quotes of the inner one take two bytes each.
+            assert_eq!(cost_twice(character), written_twice.len() - 2 - 4, "{character:?}");
         }
     }
 }

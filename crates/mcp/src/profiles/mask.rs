@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientRequest, CustomRequest, CustomResult, ErrorCode, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerConfig,
-    ServerResult, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientRequest, CustomRequest, CustomResult, ErrorCode,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ServerConfig, ServerResult, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, Service, ServiceRole};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::{Call, Connection, Contract, Profile, code_runner_mcp, zod};
+use crate::room::Room;
 use crate::runs::new_name;
 use crate::server::Server;
 use crate::teller::{NO_LOGS, level_number};
@@ -38,6 +39,16 @@ impl Mask {
     fn logs(&self) -> bool {
         self.contract.identity().capabilities.logging.is_some()
     }
+}
+
+/// What a client would drop with the connection is not sent.
+fn within(room: Room, result: CallToolResult) -> Result<CallToolResult, ErrorData> {
+    let size = serde_json::to_vec(&result).map_or(0, |written| written.len());
+    if size <= room.answer {
+        return Ok(result);
+    }
+    let message = format!("the answer has {size} bytes, more than {}: ask for less", room.answer);
+    Err(ErrorData::internal_error(message, None))
 }
 
 /// In the words of the originals.
@@ -76,9 +87,10 @@ impl ServerHandler for Mask {
             tool: &request.name,
             arguments: request.arguments.unwrap_or_default(),
         };
+        let room = call.room();
         tokio::select! {
             biased;
-            result = self.contract.call(call) => Ok(result?.into()),
+            result = self.contract.call(call) => within(room, result?).map(CallToolResponse::from),
             // Dropping the call ends what it started.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
         }

@@ -18,6 +18,8 @@ use self::store::{Store, complaint, new_name};
 use self::tools::tools;
 use super::transcript::Transcript;
 use super::{Call, Contract, Verdict, identity, said, why};
+use crate::room;
+use crate::tools::MOST_ECHO;
 
 pub use self::environment::{Environment, EnvironmentType};
 
@@ -76,7 +78,7 @@ impl CodeExecutor {
             Ok(outcome) => outcome,
             Err(error) => return Err(joined(json!({"status": "error", "error": why(&error)}), json!({}))),
         };
-        let (stdout, stderr) = (call.fit(&outcome.stdout.text), call.fit(&outcome.stderr.text));
+        let [stdout, stderr] = call.fit_both(room::cost_twice, [&outcome.stdout.text, &outcome.stderr.text]);
         if outcome.status.is_success() {
             let more = if stderr.is_empty() { json!({}) } else { json!({"stderr": stderr}) };
             return Ok(joined(json!({"status": "success", "output": stdout}), more));
@@ -112,7 +114,8 @@ impl CodeExecutor {
     fn read_code_file(&self, call: &Call<'_>) -> Said {
         let path = required(call, "file_path", "File path is required")?;
         let content = self.store.read(path).map_err(|error| wrong_path(&error, path))?;
-        Ok(fields(json!({"status": "success", "content": call.fit(&content), "file_path": path})))
+        let [content, _] = call.fit_both(room::cost_twice, [&content, ""]);
+        Ok(fields(json!({"status": "success", "content": content, "file_path": path})))
     }
 
     async fn install_dependencies(&self, call: &Call<'_>) -> Said {
@@ -126,9 +129,10 @@ impl CodeExecutor {
         // uv says on standard error what it did.
         let is_warning = |line: &&str| line.starts_with("warning:");
         let (warnings, news): (Vec<&str>, Vec<&str>) = changed.stderr.split_inclusive('\n').partition(is_warning);
-        let (warnings, news) = (warnings.concat(), news.concat());
+        let [output, warnings] =
+            call.fit_both(room::cost_twice, [&(changed.stdout + &news.concat()), &warnings.concat()]);
         let mut said = fields(json!({
-            "status": "success", "env_type": kind, "installed_packages": packages, "output": changed.stdout + &news,
+            "status": "success", "env_type": kind, "installed_packages": packages, "output": output,
         }));
         if !warnings.is_empty() {
             said.insert("warnings".to_owned(), json!(warnings));
@@ -144,8 +148,8 @@ impl CodeExecutor {
         }
         let request = Request { code: CHECK.as_bytes().to_vec(), args: packages.clone(), ..python() };
         let outcome = call.run(request, &Transcript::default()).await.map_err(|error| failed(why(&error)))?;
-        let details: Map<String, Value> = serde_json::from_str(&outcome.stdout.text)
-            .map_err(|_| failed(format!("{}{}", outcome.stderr.text, limit(call, &outcome))))?;
+        let details: Map<String, Value> =
+            serde_json::from_str(&outcome.stdout.text).map_err(|_| failed(unreadable(call, &outcome)))?;
         let is_there = |name: &&String| details.get(name.as_str()).is_some_and(|it| it["installed"] == true);
         let missing: Vec<&String> = packages.iter().filter(|name| !is_there(name)).collect();
         Ok(fields(json!({
@@ -234,6 +238,13 @@ fn python() -> Request {
     Request { language: Some("python".to_owned()), engine, ..Request::default() }
 }
 
+/// What there is to say of a program of ours that did not say what it should.
+fn unreadable(call: &Call<'_>, outcome: &Outcome) -> String {
+    let [stderr, _] = call.fit_both(room::cost_twice, [&outcome.stderr.text, ""]);
+    let said = format!("{stderr}{}", limit(call, outcome));
+    if said.is_empty() { format!("the packages cannot be listed: {}", call.ending(outcome)) } else { said }
+}
+
 /// A limit that ended a run, on a line of its own.
 fn limit(call: &Call<'_>, outcome: &Outcome) -> String {
     match outcome.status {
@@ -258,7 +269,8 @@ fn wrong(error: impl Into<String>) -> Map<String, Value> {
 }
 
 fn wrong_path(error: &io::Error, path: &str) -> Map<String, Value> {
-    fields(json!({"status": "error", "error": complaint(error, path), "file_path": path}))
+    let path = room::shortened(path, MOST_ECHO);
+    fields(json!({"status": "error", "error": complaint(error, &path), "file_path": path}))
 }
 
 fn optional<'a>(call: &'a Call<'_>, argument: &str) -> Option<&'a str> {

@@ -7,12 +7,14 @@ use rmcp::model::{CallToolResult, ServerCapabilities, ServerConfig, Tool};
 use runtime::RunError;
 use sandbox::{BoxFuture, Collect, Outcome, Request, Stream, Variable};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::transcript::{Line, Transcript};
 use super::zod::{self, Field, Kind, Need, Zod};
 use super::{Call, Contract, Verdict, identity, said, tool, why};
 use crate::http::refuse;
+use crate::room::{both_shortened, cost, cost_twice};
 use crate::teller::{INFO, WARNING};
 
 const RUN_PYTHON_CODE: &str = "run_python_code";
@@ -100,8 +102,8 @@ impl RunPython {
             }
         };
         let text = match self.returns {
-            ReturnMode::Xml => returned.xml(call),
-            ReturnMode::Json => returned.json(call),
+            ReturnMode::Xml => returned.xml(call.room().streams),
+            ReturnMode::Json => returned.json(call.room().streams),
         };
         said([text], Verdict::Fine)
     }
@@ -194,7 +196,7 @@ impl Call<'_> {
                 Stream::Stderr => (WARNING, LoggingLevel::Warning),
             };
             if self.log_level <= number {
-                let message = LoggingMessageNotificationParam::new(level, without_end(line).into());
+                let message = LoggingMessageNotificationParam::new(level, self.fit(&without_end(line)).into());
                 // A client that is gone is noticed elsewhere.
                 self.context.peer.notify_logging_message(message).await.ok();
             }
@@ -217,36 +219,40 @@ impl Returned {
         }
     }
 
-    fn xml(&self, call: &Call<'_>) -> String {
-        let mut parts = vec![format!("<status>{}</status>", self.status)];
-        let mut part = |name: &str, text: &str| {
-            parts.push(format!("<{name}>\n{}\n</{name}>", escaped(name, &call.fit(text))));
+    fn xml(&self, room: usize) -> String {
+        let last = match (&self.report.error, &self.report.text) {
+            (Some(error), _) => Some(("error", error.as_str())),
+            (None, Some(value)) => Some(("return_value", value.as_str())),
+            (None, None) => None,
         };
-        if !self.output.is_empty() {
-            part("output", &self.output.join("\n"));
-        }
-        match (&self.report.error, &self.report.text) {
-            (Some(error), _) => part("error", error),
-            (None, Some(value)) => part("return_value", value),
-            (None, None) => {}
-        }
-        parts.join("\n")
+        let (name, text) = last.unwrap_or_default();
+        // Before it is cut: it is longer then.
+        let texts = [escaped("output", &self.output.join("\n")), escaped(name, text)];
+        let [output, text] = both_shortened(cost, texts.each_ref().map(String::as_str), room);
+        let part = |name: &str, text: &str| format!("<{name}>\n{text}\n</{name}>");
+        let status = format!("<status>{}</status>", self.status);
+        let output = (!self.output.is_empty()).then(|| part("output", &output));
+        let last = last.map(|(name, _)| part(name, &text));
+        [Some(status), output, last].into_iter().flatten().collect::<Vec<_>>().join("\n")
     }
 
-    fn json(&self, call: &Call<'_>) -> String {
-        let output = serde_json::to_string(&lines_within(&self.output, call)).unwrap_or_default();
-        let last = match &self.report.error {
-            Some(error) => format!("\"error\":{}", Value::String(call.fit(error))),
-            None => format!("\"return_value\":{}", self.report.json.as_deref().unwrap_or("null")),
+    fn json(&self, room: usize) -> String {
+        let (name, text) = match (&self.report.error, &self.report.json) {
+            (Some(error), _) => ("error", error.as_str()),
+            (None, json) => ("return_value", json.as_deref().unwrap_or("null")),
         };
-        format!("{{\"status\":\"{}\",\"output\":{output},{last}}}", self.status)
+        let [output, last] = both_shortened(cost_in_lines, [&self.output.join("\n"), text], room);
+        let lines: Vec<&str> = if self.output.is_empty() { Vec::new() } else { output.split('\n').collect() };
+        // The guest says that it is JSON. What is not, such as `NaN` or a part of a value, is a text.
+        let is_value = name == "return_value" && last == text && serde_json::from_str::<&RawValue>(text).is_ok();
+        let last = if is_value { last } else { Value::String(last).to_string() };
+        format!("{{\"status\":\"{}\",\"output\":{},\"{name}\":{last}}}", self.status, json!(lines))
     }
 }
 
-/// As many lines as an answer has room for.
-fn lines_within(lines: &[String], call: &Call<'_>) -> Vec<String> {
-    let text = lines.join("\n");
-    if lines.is_empty() { Vec::new() } else { call.fit(&text).split('\n').map(str::to_owned).collect() }
+/// What a character takes in JSON in which each line is a text of its own.
+fn cost_in_lines(character: char) -> usize {
+    if character == '\n' { r#"\",\""#.len() } else { cost_twice(character) }
 }
 
 fn without_end(mut line: String) -> String {
@@ -264,23 +270,20 @@ fn escaped(name: &str, text: &str) -> String {
         escaped.push_str(before);
         let inner = after.strip_prefix('/').unwrap_or(after).trim_start();
         let is_tag = inner.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-        let end = after.split('\n').next().and_then(|line| line.find('>'));
-        match (is_tag, end) {
-            (false, _) => {
-                escaped.push('<');
-                rest = after;
-            }
-            (true, Some(end)) => {
-                let (tag, after) = after.split_at(end);
-                escaped.push_str("&lt;");
-                escaped.push_str(tag);
-                escaped.push_str("&gt;");
-                rest = after.get(1..).unwrap_or_default();
-            }
-            (true, None) => {
-                escaped.push_str("&lt;");
-                rest = after;
-            }
+        rest = after;
+        if !is_tag {
+            escaped.push('<');
+            continue;
+        }
+        escaped.push_str("&lt;");
+        // No further than to what may be the next, or the end of the text would be looked for once for each.
+        let end = after.find(['<', '>', '\n']).unwrap_or(after.len());
+        if let Some((tag, after)) = after.split_at_checked(end)
+            && let Some(after) = after.strip_prefix('>')
+        {
+            escaped.push_str(tag);
+            escaped.push_str("&gt;");
+            rest = after;
         }
     }
     escaped.push_str(rest);
@@ -299,8 +302,57 @@ mod tests {
             ("</ output", "&lt;/ output"),
             ("<error>", "<error>"),
             ("<<output>>", "<&lt;output&gt;>"),
+            ("<output </output>", "&lt;output &lt;/output&gt;"),
+            ("<output\n>", "&lt;output\n>"),
         ] {
             assert_eq!(escaped("output", text), expected);
+        }
+    }
+
+    #[test]
+    fn many_tags_take_no_longer_than_other_text() {
+        use rustix::time::{ClockId, clock_gettime};
+
+        for tag in ["<output", "<output>", "<", "</ "] {
+            let start = clock_gettime(ClockId::ThreadCPUTime).tv_sec;
+            escaped("output", &tag.repeat(1 << 20));
+            let took = clock_gettime(ClockId::ThreadCPUTime).tv_sec - start;
+            assert!(took < 5, "{took} s");
+        }
+    }
+
+    fn success(json: &str) -> Returned {
+        let report = Report { json: Some(json.to_owned()), text: Some(json.to_owned()), error: None };
+        Returned { status: "success", output: vec!["a".to_owned(), "b".to_owned()], report }
+    }
+
+    #[test]
+    fn what_a_guest_calls_json_is_json_or_a_text() {
+        let start = r#"{"status":"success","output":["a","b"],"return_value":"#;
+        for (said, expected) in [
+            (r#"{"x": [1, null]}"#, r#"{"x": [1, null]}"#),
+            ("NaN", r#""NaN""#),
+            (r#"1,"status":"run-error""#, r#""1,\"status\":\"run-error\"""#),
+            ("", r#""""#),
+        ] {
+            assert_eq!(success(said).json(1_000), format!("{start}{expected}}}"));
+        }
+    }
+
+    #[test]
+    fn answers_have_bounds() {
+        for printed in ["\"", "\\", "\u{1}", "</return_value>", "\n"] {
+            let value = serde_json::to_string(&printed.repeat(50_000)).expect("JSON");
+            for error in [None, Some(printed.repeat(50_000))] {
+                let mut returned = success(&value);
+                returned.output = vec![printed.repeat(20_000); 3];
+                returned.report.error = error;
+                for text in [returned.json(50_000), returned.xml(50_000)] {
+                    let written = serde_json::to_string(&text).expect("JSON");
+                    assert!(written.len() < 51_000, "{} bytes of {printed:?}", written.len());
+                }
+                serde_json::from_str::<Value>(&returned.json(50_000)).expect("JSON");
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use super::transcript::Transcript;
 use super::zod::{self, Field, Kind, Need, Zod};
 use super::{Call, Contract, Verdict, WORKSPACE, forbid_tasks, identity, said, tool, why};
 use crate::http::refuse;
+use crate::room;
 
 const RUN_CODE: &str = "run-code";
 
@@ -141,7 +142,7 @@ async fn run_code(call: &Call<'_>) -> CallToolResult {
             return said([format!("{failed}\n{}", why(&error))], Verdict::Error);
         }
     };
-    let (stdout, stderr) = (call.fit(&outcome.stdout.text), call.fit(&outcome.stderr.text));
+    let [stdout, stderr] = call.fit_both(room::cost, [&outcome.stdout.text, &outcome.stderr.text]);
     if outcome.status.is_success() {
         let complaints = (!stderr.is_empty()).then(|| format!("Stderr: {stderr}"));
         return said([stdout].into_iter().chain(complaints), Verdict::Fine);

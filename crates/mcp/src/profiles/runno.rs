@@ -1,5 +1,6 @@
 //! `@runno/mcp` 0.10.6: six languages, in WebAssembly only.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -8,15 +9,17 @@ use rmcp::ErrorData;
 use rmcp::model::{
     CallToolResult, ContentBlock, ResourceContents, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
-use sandbox::{BoxFuture, Collect, EngineChoice, EngineId, InputFile, Outcome, Refusal, Request, Status};
+use sandbox::{BoxFuture, Collect, EngineChoice, EngineId, InputFile, Outcome, OutputFile, Refusal, Request, Status};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::transcript::Transcript;
-use super::{Call, Contract, Verdict, WORKSPACE, identity, said, tool, why};
+use super::{Call, Contract, Verdict, WORKSPACE, identity, said, sentence, tool, why};
 use crate::arguments;
 use crate::result::mime_of;
+use crate::room;
+use crate::tools::MOST_ECHO;
 
 const RUN_CODE: &str = "run_code";
 const RUN_CODE_WITH_FILES: &str = "run_code_with_files";
@@ -96,9 +99,7 @@ impl Contract for Runno {
             if ![RUN_CODE, RUN_CODE_WITH_FILES].contains(&call.tool) {
                 return Err(ErrorData::invalid_params("Tool not found", None));
             }
-            Ok(run(&call)
-                .await
-                .unwrap_or_else(|refusal| said([format!("{}; {}", refusal.message(), refusal.hint())], Verdict::Error)))
+            Ok(run(&call).await.unwrap_or_else(|refusal| said([sentence(&refusal)], Verdict::Error)))
         })
     }
 }
@@ -107,13 +108,20 @@ async fn run(call: &Call<'_>) -> Result<CallToolResult, Refusal> {
     let given: Arguments = arguments::read(Some(call.arguments.clone()))?;
     let Some((_, language)) = RUNTIMES.iter().find(|(runtime, _)| *runtime == given.runtime) else {
         let known: Vec<&str> = RUNTIMES.iter().map(|(runtime, _)| *runtime).collect();
-        let message = format!("`runtime` cannot be `{}`", crate::room::shortened(&given.runtime, 100));
+        let message = format!("`runtime` cannot be `{}`", room::shortened(&given.runtime, 100));
         return Err(Refusal::new("runtime", message, format!("use one of {}", known.join(", "))));
     };
+    let wanted = given.output_file_names.len();
+    if wanted > OutputFile::MAX_COUNT {
+        let message =
+            format!("`output_file_names` has {wanted} names, and a run brings {} files back", OutputFile::MAX_COUNT);
+        return Err(Refusal::new("output_file_names", message, "name fewer, or put several into one"));
+    }
     let is_compiled = ["c", "cpp"].contains(language);
-    let names = given.input_files.iter().map(|file| &file.name).chain(&given.output_file_names);
+    let names = given.input_files.iter().map(|file| file.name.as_str());
+    let names = names.chain(given.output_file_names.iter().map(String::as_str));
     let request = Request {
-        code: (print_for(language, &given.code).to_owned() + &moved(&given.code, names)).into_bytes(),
+        code: (print_for(language, &given.code).to_owned() + &moved(&given.code, &names.collect())).into_bytes(),
         language: Some((*language).to_owned()),
         compiler_args: if is_compiled { vec!["-O2".to_owned(), "-Werror".to_owned()] } else { Vec::new() },
         files: given.input_files.iter().map(input_file).collect::<Result<_, _>>()?,
@@ -127,11 +135,10 @@ async fn run(call: &Call<'_>) -> Result<CallToolResult, Refusal> {
         Ok(outcome) => outcome,
         Err(error) => return Ok(said([why(&error)], Verdict::Error)),
     };
-    let mut result = said(
-        [first_block(&outcome), "Following is the TTY output.".to_owned(), call.fit(&terminal(&heard, language))],
-        Verdict::Fine,
-    );
-    result.content.extend(given.output_file_names.iter().map(|name| output_file(&outcome, name)));
+    let terminal = call.fit(&terminal(&heard, language));
+    let mut room = call.room().answer.saturating_sub(room::encoded(&terminal));
+    let mut result = said([first_block(&outcome), "Following is the TTY output.".to_owned(), terminal], Verdict::Fine);
+    result.content.extend(given.output_file_names.iter().map(|name| output_file(&outcome.files, name, &mut room)));
     Ok(result)
 }
 
@@ -160,35 +167,65 @@ fn terminal(heard: &Transcript, language: &str) -> String {
     heard.text().replace(&format!("{WORKSPACE}/{file}"), PROGRAM).replace(&format!("{WORKSPACE}/"), "/")
 }
 
-/// A program with the names of its files as they are here: theirs are at the root of the file system, ours in a folder.
-fn moved<'a>(code: &str, names: impl Iterator<Item = &'a String>) -> String {
-    let rooted = names.filter(|name| name.starts_with('/'));
-    rooted.fold(code.to_owned(), |code, name| {
-        ["\"", "'"].iter().fold(code, |code, quote| {
-            code.replace(&format!("{quote}{name}{quote}"), &format!("{quote}{WORKSPACE}{name}{quote}"))
-        })
-    })
+/// A program with the names of its files as they are here: theirs are at the root of the file system, ours in a folder. Each place in it is moved
+/// once, whatever the files are called.
+fn moved(code: &str, names: &HashSet<&str>) -> String {
+    let mut moved = String::with_capacity(code.len());
+    let mut rest = code;
+    while let Some((before, quote, after)) = split_at_quote(rest) {
+        moved.push_str(before);
+        moved.push(quote);
+        rest = after;
+        if let Some((name, after)) =
+            after.split_once(quote).filter(|(name, _)| name.starts_with('/') && names.contains(name))
+        {
+            moved.extend([WORKSPACE, name]);
+            moved.push(quote);
+            rest = after;
+        }
+    }
+    moved + rest
+}
+
+fn split_at_quote(text: &str) -> Option<(&str, char, &str)> {
+    let at = text.find(['"', '\''])?;
+    let (before, rest) = text.split_at_checked(at)?;
+    let quote = rest.chars().next()?;
+    Some((before, quote, rest.strip_prefix(quote)?))
 }
 
 fn input_file(file: &File) -> Result<InputFile, Refusal> {
     let contents = match file.encoding {
         Encoding::Text => file.content.clone().into_bytes(),
         Encoding::Base64 => BASE64_STANDARD.decode(&file.content).map_err(|error| {
-            let message = format!("`content` of the file `{}` is no base64: {error}", file.name);
+            let name = room::shortened(&file.name, MOST_ECHO);
+            let message = format!("`content` of the file `{name}` is no base64: {error}");
             Refusal::new("input_files", message, "use standard base64 with padding, or encoding `text`")
         })?,
     };
     Ok(InputFile { path: file.name.trim_start_matches('/').into(), contents })
 }
 
-fn output_file(outcome: &Outcome, name: &str) -> ContentBlock {
+/// What a block takes beside its text and a file's name.
+const BLOCK: usize = 200;
+
+/// A file, as far as there is room for it: the program decides how large it is, and the caller how often it is asked for.
+fn output_file(files: &[OutputFile], name: &str, room: &mut usize) -> ContentBlock {
     let wanted = name.trim_start_matches('/');
-    let file = outcome.files.iter().find(|file| file.path.as_str() == wanted);
+    let file = files.iter().find(|file| file.path.as_str() == wanted);
     let Some(contents) = file.and_then(|file| file.contents.as_ref()) else {
+        let name = room::shortened(name, MOST_ECHO);
         return ContentBlock::text(format!("Output file {name} not found in the result."));
     };
+    let text = std::str::from_utf8(contents);
+    let size = BLOCK + 2 * room::encoded(wanted) + text.map_or(contents.len().div_ceil(3) * 4, room::encoded);
+    if size > *room {
+        let size = contents.len();
+        return ContentBlock::text(format!("Output file {name} has {size} bytes, for which the result has no room."));
+    }
+    *room -= size;
     let uri = format!("file:///{wanted}");
-    let resource = match std::str::from_utf8(contents) {
+    let resource = match text {
         Ok(text) => ResourceContents::text(text, uri),
         Err(_) => ResourceContents::blob(BASE64_STANDARD.encode(contents), uri),
     };
@@ -239,4 +276,36 @@ fn schema_with_files() -> Value {
         "additionalProperties": false,
         "$schema": "http://json-schema.org/draft-07/schema#",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_have_the_room_that_there_is() {
+        let path = sandbox::WorkspacePath::new("a.bin").expect("a path");
+        let files = [OutputFile { path, size: 3_000, contents: Some(vec![0xff; 3_000]) }];
+        let mut room = 10_000;
+        let blocks: Vec<ContentBlock> = (0..1_000).map(|_| output_file(&files, "/a.bin", &mut room)).collect();
+        let written = serde_json::to_value(&blocks).expect("JSON");
+        let of_kind =
+            |kind: &str| written.as_array().map_or(0, |all| all.iter().filter(|it| it["type"] == kind).count());
+        assert_eq!((of_kind("resource"), of_kind("text")), (2, 998));
+        assert_eq!(written[2]["text"], "Output file /a.bin has 3000 bytes, for which the result has no room.");
+    }
+
+    #[test]
+    fn names_are_moved_once() {
+        let names = HashSet::from(["/a", "/box/a", "/d/b.txt", "c"]);
+        for (code, expected) in [
+            ("open('/a')", "open('/box/a')"),
+            ("open(\"/d/b.txt\", 'r')", "open(\"/box/d/b.txt\", 'r')"),
+            ("'/a\" '/box/a' 'c' it's '/a'", "'/a\" '/box/box/a' 'c' it's '/box/a'"),
+            ("''/a'", "''/box/a'"),
+            ("\"", "\""),
+        ] {
+            assert_eq!(moved(code, &names), expected);
+        }
+    }
 }

@@ -10,8 +10,9 @@ use tokio::sync::Notify;
 const HALF: usize = 512 << 10;
 /// What a piece takes beside its bytes. A guest that writes to its streams by turns makes many.
 const PIECE: usize = 48;
-/// The most lines that wait to be told; of more, the latest.
+/// The most lines that wait to be told, and the most that they take together; of more, the latest.
 const MOST_LINES: usize = 1_000;
+const MOST_UNTOLD: usize = 2 * HALF;
 
 /// Takes a run's output. A clone is the same.
 #[derive(Debug, Clone, Default)]
@@ -33,9 +34,11 @@ struct Heard {
     /// For whoever listens while the run goes on.
     lines: Lines,
     untold: VecDeque<Line>,
+    untold_size: usize,
 }
 
-type Piece = (Stream, Vec<u8>);
+/// What one stream wrote until the other did. Much of it goes as it comes, at its two ends.
+type Piece = (Stream, VecDeque<u8>);
 
 /// A line of one stream, with its end if it has one.
 pub(super) type Line = (Stream, String);
@@ -44,10 +47,15 @@ impl LiveOutput for Transcript {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         let mut heard = self.heard();
         heard.keep(stream, bytes);
-        let lines = heard.lines.push(stream, bytes);
-        heard.untold.extend(lines);
-        let too_many = heard.untold.len().saturating_sub(MOST_LINES);
-        heard.untold.drain(..too_many);
+        for line in heard.lines.push(stream, bytes) {
+            heard.untold_size += line.1.len();
+            heard.untold.push_back(line);
+        }
+        while (heard.untold.len() > MOST_LINES || heard.untold_size > MOST_UNTOLD)
+            && let Some((_, first)) = heard.untold.pop_front()
+        {
+            heard.untold_size -= first.len();
+        }
         drop(heard);
         self.0.there_is_news.notify_one();
     }
@@ -62,7 +70,7 @@ impl Transcript {
 
     /// All of it, as what one stream wrote until the other did.
     pub(super) fn chunks(&self) -> Vec<Line> {
-        let text = |(stream, bytes): Piece| (stream, String::from_utf8_lossy(&bytes).into_owned());
+        let text = |(stream, bytes): (Stream, Vec<u8>)| (stream, String::from_utf8_lossy(&bytes).into_owned());
         self.pieces().into_iter().map(text).collect()
     }
 
@@ -81,13 +89,16 @@ impl Transcript {
 
     /// Lines that were not told yet.
     pub(super) fn take_news(&self) -> Vec<Line> {
-        self.heard().untold.drain(..).collect()
+        let mut heard = self.heard();
+        heard.untold_size = 0;
+        heard.untold.drain(..).collect()
     }
 
     /// The same when the run has ended: what has no end yet will have none.
     pub(super) fn take_last_news(&self) -> Vec<Line> {
         let mut heard = self.heard();
         let last = heard.lines.finish();
+        heard.untold_size = 0;
         heard.untold.drain(..).chain(last).collect()
     }
 
@@ -95,11 +106,14 @@ impl Transcript {
         self.0.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pieces(&self) -> Vec<Piece> {
+    fn pieces(&self) -> Vec<(Stream, Vec<u8>)> {
         let heard = self.heard();
         let marker = format!("\n[… {} bytes dropped …]\n", heard.dropped).into_bytes();
         let gap = (heard.dropped > 0).then_some((Stream::Stdout, marker));
-        heard.head.iter().cloned().chain(gap).chain(heard.tail.iter().cloned()).collect()
+        let kept = |pieces: &VecDeque<Piece>| -> Vec<(Stream, Vec<u8>)> {
+            pieces.iter().map(|(stream, bytes)| (*stream, bytes.iter().copied().collect())).collect()
+        };
+        kept(&heard.head).into_iter().chain(gap).chain(kept(&heard.tail)).collect()
     }
 }
 
@@ -135,11 +149,11 @@ impl Heard {
 fn push(pieces: &mut VecDeque<Piece>, stream: Stream, bytes: &[u8]) -> usize {
     match pieces.back_mut() {
         Some((last, piece)) if *last == stream => {
-            piece.extend_from_slice(bytes);
+            piece.extend(bytes);
             bytes.len()
         }
         Some(_) | None => {
-            pieces.push_back((stream, bytes.to_vec()));
+            pieces.push_back((stream, bytes.iter().copied().collect()));
             bytes.len() + PIECE
         }
     }
@@ -203,6 +217,35 @@ mod tests {
         assert_eq!(transcript.take_news(), transcript.lines()[..3]);
         assert_eq!(transcript.take_last_news(), transcript.lines()[3..]);
         assert_eq!(transcript.take_last_news(), []);
+    }
+
+    #[test]
+    fn what_waits_to_be_told_is_little() {
+        let mut transcript = Transcript::default();
+        for number in 0..100 {
+            transcript.output(Stream::Stdout, format!("{number}{}\n", "x".repeat(HALF / 2)).as_bytes());
+        }
+        let news = transcript.take_news();
+        let size: usize = news.iter().map(|(_, line)| line.len()).sum();
+        assert!((HALF..=MOST_UNTOLD).contains(&size), "{size}");
+        assert!(news.last().is_some_and(|(_, line)| line.starts_with("99x")));
+        transcript.output(Stream::Stdout, b"more\n");
+        assert_eq!(transcript.take_news(), [(Stream::Stdout, "more\n".to_owned())]);
+    }
+
+    /// However much was printed before, a byte costs what a byte costs.
+    #[test]
+    fn bytes_one_by_one_are_cheap() {
+        use rustix::time::{ClockId, clock_gettime};
+
+        let mut transcript = Transcript::default();
+        transcript.output(Stream::Stdout, &vec![b'x'; 4 * HALF]);
+        let start = clock_gettime(ClockId::ThreadCPUTime).tv_sec;
+        for _ in 0..200_000 {
+            transcript.output(Stream::Stdout, b"x");
+        }
+        let took = clock_gettime(ClockId::ThreadCPUTime).tv_sec - start;
+        assert!(took < 3, "{took} s");
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::room::shortened;
+use crate::tools::MOST_ECHO;
+
 /// Its releases have words of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Zod {
@@ -61,7 +64,7 @@ impl Zod {
         let message = match (self, field.kind, value) {
             (Self::V3, _, None) => "Required".to_owned(),
             (Self::V3, Kind::OneOf(_), Some(Value::String(value))) => {
-                format!("Invalid enum value. Expected {expected}, received '{value}'")
+                format!("Invalid enum value. Expected {expected}, received '{}'", shortened(value, MOST_ECHO))
             }
             (Self::V3, Kind::Record, Some(_)) => format!("Expected object, received {received}"),
             (Self::V3, Kind::Text | Kind::OneOf(_), Some(_)) => format!("Expected {expected}, received {received}"),
@@ -94,7 +97,9 @@ pub(super) fn list(tool: &str, issues: &[Issue]) -> String {
 pub(super) fn bad_level(level: &Value) -> String {
     let options = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
     let expected = options.map(|option| format!("'{option}'")).join(" | ");
-    let received = level.as_str().unwrap_or_default();
+    let received = shortened(level.as_str().unwrap_or_default(), MOST_ECHO);
+    let whole = level.to_string();
+    let level = if whole.len() > MOST_ECHO { json!(shortened(&whole, MOST_ECHO)) } else { level.clone() };
     let issue = json!({
         "received": level, "code": "invalid_enum_value", "options": options, "path": ["params", "level"],
         "message": format!("Invalid enum value. Expected {expected}, received '{received}'"),
@@ -104,7 +109,7 @@ pub(super) fn bad_level(level: &Value) -> String {
 
 /// What they say of a tool that they have not.
 pub(super) fn no_tool(name: &str) -> String {
-    format!("MCP error -32602: Tool {} not found", crate::room::shortened(name, 300))
+    format!("MCP error -32602: Tool {} not found", shortened(name, MOST_ECHO))
 }
 
 fn kind_of(value: &Value) -> &'static str {

@@ -12,6 +12,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
 
 use crate::hex::hex;
 use crate::runs::random;
+use crate::tools::MOST_ECHO;
 
 /// The largest file that is read back.
 const MOST: u64 = 8 << 20;
@@ -74,6 +75,7 @@ impl Store {
         if is_plain && !path.contains('\0') {
             return Ok(inside.to_owned());
         }
+        let path = crate::room::shortened(path, MOST_ECHO);
         let message = format!("`{path}` is not in `{}`, the folder for code files", self.root.display());
         Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
     }
