@@ -124,7 +124,7 @@ fn private_kib(server: u32) -> anyhow::Result<f64> {
     Ok(total)
 }
 
-fn descendants(process: u32) -> anyhow::Result<Vec<u32>> {
+pub(crate) fn descendants(process: u32) -> anyhow::Result<Vec<u32>> {
     let mut found = vec![process];
     let mut next = 0;
     while let Some(pid) = found.get(next).copied() {

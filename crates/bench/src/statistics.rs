@@ -11,6 +11,10 @@ impl Timings {
         self.0.push(duration);
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// The value that this share (0 to 1) of timings is below, in milliseconds.
     pub(crate) fn percentile(&self, share: f64) -> f64 {
         let mut sorted = self.0.clone();
