@@ -34,7 +34,7 @@ pub(crate) struct Options {
     /// Write the page and the plots again from the data of the last run
     #[arg(long)]
     redraw: bool,
-    /// These peers only (repeatable)
+    /// These peers only, or `growth` (repeatable)
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// The folder of provisioned runtimes [default: belljar's own]
@@ -82,8 +82,11 @@ fn measure(options: &Options) -> anyhow::Result<Results> {
         tell(peer.name);
         columns.push(work::measure(peer, &scene, effort));
     }
-    tell("growth");
-    let growth = if wanted("growth") { growth::measure(&scene, reach)? } else { Vec::new() };
+    let mut growth = Vec::new();
+    if wanted("growth") {
+        tell("growth");
+        growth = growth::measure(&scene, reach)?;
+    }
     Ok(Results {
         machine: machine()?,
         day: day(),

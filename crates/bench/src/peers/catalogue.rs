@@ -20,6 +20,8 @@ pub(crate) struct Peer {
     pub(crate) cannot: &'static str,
     /// Why it may be faster than belljar.
     pub(crate) faster: &'static str,
+    /// Why its programs may compute faster.
+    pub(crate) computes: &'static str,
     /// Why it may take less memory.
     pub(crate) smaller: &'static str,
     pub(crate) kind: Kind,
@@ -43,6 +45,9 @@ pub(crate) enum Kind {
     Subprocess,
 }
 
+const HOST_PYTHON: &str = "the host's own Python, which computes two to three times as fast as Python in WebAssembly; so does belljar's native engine";
+const WASM: &str = "another build of Python for WebAssembly";
+
 pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "belljar",
@@ -50,6 +55,7 @@ pub(crate) const PEERS: &[Peer] = &[
         can: "CPython 3.13 and NumPy in WebAssembly inside a jail, a fresh interpreter for every run; 20 languages natively; packages, files, sessions, limits, cancelling; MCP over pipes and HTTP",
         cannot: "in WebAssembly: threads, processes, sockets, C extensions; such programs are run again in the native jail",
         faster: "",
+        computes: "",
         smaller: "",
         kind: Kind::Belljar,
     },
@@ -58,8 +64,9 @@ pub(crate) const PEERS: &[Peer] = &[
         what: "the same server, `engine: native`: the host's own Python in a Linux jail",
         can: "everything that the host's interpreters can, with any package",
         cannot: "be as small a target as WebAssembly",
-        faster: "belljar's other engine: the host's Python computes two to three times as fast as Python in WebAssembly",
-        smaller: "belljar's other engine: no WebAssembly runtime is mapped",
+        faster: "",
+        computes: "",
+        smaller: "",
         kind: Kind::BelljarNative,
     },
     Peer {
@@ -68,6 +75,7 @@ pub(crate) const PEERS: &[Peer] = &[
         can: "CPython and its standard library, a fresh instance for every run, limits of time and memory, network by list, callbacks",
         cannot: "cancel a run; run NumPy as it comes; other languages; the instance lives in the caller's own process, with no second wall",
         faster: "the instance runs in the caller's own process, without a jail around it",
+        computes: WASM,
         smaller: "no worker processes and one language",
         kind: Kind::Eryx,
     },
@@ -77,6 +85,7 @@ pub(crate) const PEERS: &[Peer] = &[
         can: "a part of the language and a few modules of the standard library, limits of time and memory, callbacks, snapshots",
         cannot: "be CPython: most of the standard library, packages and NumPy are missing; workers are plain processes without a jail, and are used again",
         faster: "its own interpreter of a part of Python, which has nothing to start, in a worker that is used again and has no jail",
+        computes: "its own interpreter of a part of Python, compiled for this machine",
         smaller: "it is not CPython: a few megabytes, without the standard library",
         kind: Kind::Monty,
     },
@@ -86,6 +95,7 @@ pub(crate) const PEERS: &[Peer] = &[
         can: "CPython and its standard library as far as the component was made with it, limits of time and memory",
         cannot: "anything that was not built in; no server, files, packages or cancelling: those are the driver's to write; no second wall",
         faster: "the instance runs in the caller's own process, without a jail around it",
+        computes: WASM,
         smaller: "no worker processes and one language",
         kind: Kind::Componentize,
     },
@@ -95,6 +105,7 @@ pub(crate) const PEERS: &[Peer] = &[
         can: "six languages, files in and out, isolation that holds",
         cannot: "packages, sessions, limits of memory, cancelling",
         faster: "the instance runs in the caller's own process, without a jail around it",
+        computes: WASM,
         smaller: "one Node.js process",
         kind: Kind::Runno,
     },
@@ -104,6 +115,7 @@ pub(crate) const PEERS: &[Peer] = &[
         can: "Python with Pyodide's packages, JavaScript with Deno's, where their hosts can be reached",
         cannot: "keep runs apart: one interpreter serves all calls, and `import js` leads to the host; no limits, no cancelling",
         faster: "one interpreter serves all calls: nothing is started and nothing is cleared",
+        computes: WASM,
         smaller: "one interpreter for all",
         kind: Kind::CodeRunner,
     },
@@ -113,6 +125,7 @@ pub(crate) const PEERS: &[Peer] = &[
         can: "37 languages, as far as the host has them",
         cannot: "isolate anything; keep calls at the same time apart (one file name for all); limits, cancelling",
         faster: "no isolation at all",
+        computes: HOST_PYTHON,
         smaller: "one Node.js process, and no isolation",
         kind: Kind::ServerCodeRunner,
     },
@@ -122,6 +135,7 @@ pub(crate) const PEERS: &[Peer] = &[
         can: "Python with Pyodide's packages, the value of the last line",
         cannot: "start without hosts other than PyPI and npm; limits, cancelling",
         faster: "one interpreter serves all calls: nothing is started and nothing is cleared",
+        computes: WASM,
         smaller: "one interpreter for all",
         kind: Kind::RunPython,
     },
@@ -131,6 +145,7 @@ pub(crate) const PEERS: &[Peer] = &[
         can: "environments, installing packages",
         cannot: "isolate anything; limits",
         faster: "no isolation at all",
+        computes: HOST_PYTHON,
         smaller: "no isolation at all",
         kind: Kind::CodeExecutor,
     },
@@ -140,6 +155,7 @@ pub(crate) const PEERS: &[Peer] = &[
         can: "namespaces around any program",
         cannot: "filter system calls, limit time, memory or output; no server, results, files or sessions: those are the caller's to write",
         faster: "namespaces alone, set up from C without a server: no filter of system calls, no Landlock, no limits",
+        computes: HOST_PYTHON,
         smaller: "nothing waits between two runs, and nothing is held to a limit",
         kind: Kind::Bubblewrap,
     },
@@ -149,6 +165,7 @@ pub(crate) const PEERS: &[Peer] = &[
         can: "a kernel of its own in front of the host's, around any program",
         cannot: "limit time or output; memory only with cgroups; no server, results, files or sessions: those are the caller's to write",
         faster: "nothing waits between two runs",
+        computes: HOST_PYTHON,
         smaller: "nothing waits between two runs",
         kind: Kind::Gvisor,
     },
@@ -158,6 +175,7 @@ pub(crate) const PEERS: &[Peer] = &[
         can: "everything that the user who starts it can",
         cannot: "isolate or limit anything",
         faster: "no isolation at all",
+        computes: HOST_PYTHON,
         smaller: "nothing waits between two runs, and no isolation at all",
         kind: Kind::Subprocess,
     },

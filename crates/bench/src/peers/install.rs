@@ -190,7 +190,8 @@ impl Folder {
         let version = lock.pointer("/packages/micropip/version").and_then(Value::as_str).unwrap_or("0");
         let wanted = format!("micropip=={version}");
         let pyodide = self.path.join("pyodide").display().to_string();
-        let pip = self.pip(&["download", "--no-deps", "--only-binary=:all:", "--dest", &pyodide, &wanted]);
+        let mut pip = self.pip(&["download", "--no-deps", "--only-binary=:all:", "--python-version", "3.14", "--dest"]);
+        pip.args([&pyodide, &wanted]);
         self.step("micropip", pip);
     }
 
@@ -328,13 +329,11 @@ fn cleaned(said: &str) -> String {
 
 /// The newest interpreter that the machine has: on the path, or where pyenv keeps them.
 fn interpreter(scratch: &Path) -> Option<PathBuf> {
-    let mut find = host_command("sh");
     // A name on the path may be pyenv's, which is there and cannot be run.
-    find.args([
-        "-c",
-        "for it in \"$@\" ~/.pyenv/versions/3.1[2-9]*/bin/python3; do \"$it\" -c \"$0\" 2>/dev/null && exit; done",
-    ]);
-    find.arg("import sys; print(sys.executable); sys.exit(sys.version_info < (3, 12))").args(INTERPRETERS);
+    const TRY: &str = "for it in \"$@\" $(ls -d ~/.pyenv/versions/3.1[2-9]*/bin/python3 2>/dev/null | sort -rV); do \"$it\" -c \"$0\" 2>/dev/null && exit; done";
+    let mut find = host_command("sh");
+    find.args(["-c", TRY, "import sys; sys.version_info < (3, 12) and sys.exit(1); print(sys.executable)"]);
+    find.args(INTERPRETERS);
     let said = limited(find, Duration::from_secs(20), &scratch.join("logs/interpreter")).ok()?;
     said.lines().last().map(PathBuf::from)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::catalogue::PEERS;
 use super::plot::{self, Bar};
-use super::table::{Cell, Column, MEASURES, Measure, Results, figure};
+use super::table::{Cell, Column, LEVEL, MEASURES, Measure, Results, figure};
 
 /// What is drawn as bars.
 const DRAWN: &[&str] = &["first", "warm_p50", "throughput", "memory_idle"];
@@ -80,7 +80,11 @@ fn table(results: &Results) -> String {
         let cells = columns.iter().map(|column| cell(column, measure)).collect::<Vec<_>>().join(" | ");
         let _ = writeln!(text, "| {}{} | {cells} | {} |", measure.title, unit(measure), results.standing(measure));
     }
-    text += "\nA number in parentheses counts for nothing: some answers were another run's.\n";
+    let _ = writeln!(
+        text,
+        "\nA number in parentheses counts for nothing: some answers were another run's. Who differs from belljar by less than {:.0} % is level with it.",
+        LEVEL * 100.0
+    );
     text
 }
 

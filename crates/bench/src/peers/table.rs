@@ -18,6 +18,8 @@ pub(crate) struct Measure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Better {
     Faster,
+    /// Where the program itself takes the time.
+    Computes,
     More,
     Smaller,
     /// A question with a good answer and bad ones.
@@ -33,7 +35,7 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure { key: "numpy_p50", title: "warm run with NumPy, p50", unit: "ms", better: Better::Faster },
     Measure { key: "throughput", title: "runs a second, 8 at a time", unit: "/s", better: Better::More },
     Measure { key: "sleeps", title: "8 sleeps of 0.5 s at once", unit: "s", better: Better::Faster },
-    Measure { key: "loops", title: "8 loops of 2,000,000 at once", unit: "s", better: Better::Faster },
+    Measure { key: "loops", title: "8 loops of 2,000,000 at once", unit: "s", better: Better::Computes },
     Measure { key: "memory_idle", title: "memory, idle after runs", unit: "MiB", better: Better::Smaller },
     Measure { key: "memory_busy", title: "memory, 8 runs asleep", unit: "MiB", better: Better::Smaller },
     Measure { key: "timeout", title: "endless loop, time limit of 1 s", unit: "", better: Better::Good },
@@ -134,32 +136,49 @@ pub(crate) struct Results {
 impl Results {
     /// Whether belljar is first in a row, and if not, who is before it and why.
     pub(crate) fn standing(&self, measure: &Measure) -> String {
-        let Some(own) = self.columns.iter().find(|column| column.name == "belljar") else { return String::new() };
-        if measure.better == Better::Good {
-            return match own.cells.get(measure.key) {
-                Some(Cell::Good(_)) => "first".to_owned(),
-                Some(Cell::Bad(said) | Cell::None(said)) => format!("**not first**: {said}"),
-                Some(Cell::Number { .. } | Cell::Wrong { .. }) | None => "not measured".to_owned(),
-            };
-        }
-        let Some(value) = own.number(measure.key) else { return "not measured".to_owned() };
-        let before = |other: f64| if measure.better == Better::More { other > value } else { other < value };
-        let mut faster: Vec<(f64, &Peer)> = self
-            .columns
-            .iter()
-            .filter_map(|column| Some((column.number(measure.key)?, column.peer()?)))
-            .filter(|(other, _)| before(*other))
-            .collect();
-        faster.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-        if faster.is_empty() {
-            return "first".to_owned();
-        }
-        let reason = |(_, peer): &(f64, &Peer)| {
-            let why = if measure.better == Better::Smaller { peer.smaller } else { peer.faster };
-            format!("{}: {why}", peer.name)
+        let own = self.columns.iter().find(|column| column.name == "belljar");
+        let others =
+            || self.columns.iter().filter_map(|column| Some((column, column.peer().filter(|peer| !peer.is_ours())?)));
+        let Some(cell) = own.and_then(|own| own.cells.get(measure.key)) else { return "not measured".to_owned() };
+        let value = match cell {
+            Cell::Number { value, .. } => *value,
+            Cell::Good(_) => {
+                let good = others().filter(|(column, _)| matches!(column.cells.get(measure.key), Some(Cell::Good(_))));
+                return level(good.map(|(_, peer)| peer.name));
+            }
+            Cell::Wrong { note: said, .. } | Cell::Bad(said) | Cell::None(said) => {
+                return format!("**not first**: {said}");
+            }
         };
-        format!("**not first**. {}", faster.iter().map(reason).collect::<Vec<_>>().join(". "))
+        let numbers = || others().filter_map(|(column, peer)| Some((column.number(measure.key)?, peer)));
+        let ratio = |other: f64| if measure.better == Better::More { value / other } else { other / value };
+        let mut before: Vec<(f64, &Peer)> = numbers().filter(|(other, _)| ratio(*other) < 1.0 - LEVEL).collect();
+        if before.is_empty() {
+            return level(numbers().filter(|(other, _)| ratio(*other) < 1.0 + LEVEL).map(|(_, peer)| peer.name));
+        }
+        before.sort_by(|(one, _), (other, _)| ratio(*one).total_cmp(&ratio(*other)));
+        let reasons = before.iter().map(|(_, peer)| format!("{}: {}", peer.name, measure.better.reason(peer)));
+        format!("**not first**. {}", reasons.collect::<Vec<_>>().join(". "))
     }
+}
+
+impl Better {
+    /// Why this peer may be before belljar.
+    fn reason(self, peer: &Peer) -> &'static str {
+        match self {
+            Self::Faster | Self::More | Self::Good => peer.faster,
+            Self::Computes => peer.computes,
+            Self::Smaller => peer.smaller,
+        }
+    }
+}
+
+/// Two that differ by less than this share of belljar's number are level.
+pub(crate) const LEVEL: f64 = 0.03;
+
+fn level<'a>(others: impl Iterator<Item = &'a str>) -> String {
+    let others = others.collect::<Vec<_>>().join(", ");
+    if others.is_empty() { "first".to_owned() } else { format!("first, with {others}") }
 }
 
 /// Three digits, and not more than one behind the point of a large number.
@@ -214,6 +233,8 @@ mod tests {
         let wrong = Cell::Wrong { value: 0.5, note: String::new() };
         let cheated = results(&[("belljar", number(1.0)), ("subprocess", wrong)]);
         assert_eq!(standing(&cheated, "warm_p50"), "first");
+        let close = results(&[("belljar", number(1.0)), ("eryx", number(0.98))]);
+        assert_eq!(standing(&close, "warm_p50"), "first, with eryx");
         let failed = results(&[("belljar", Cell::Bad("it went on".to_owned()))]);
         assert_eq!(standing(&failed, "timeout"), "**not first**: it went on");
     }

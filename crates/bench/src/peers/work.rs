@@ -39,7 +39,7 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    pub(crate) const WHOLE: Self = Self { starts: 5, untimed: 20, rounds: 1000, longest: Duration::from_secs(6) };
+    pub(crate) const WHOLE: Self = Self { starts: 5, untimed: 20, rounds: 1000, longest: Duration::from_secs(4) };
     pub(crate) const QUICK: Self = Self { starts: 1, untimed: 3, rounds: 50, longest: Duration::from_secs(1) };
 }
 
