@@ -85,7 +85,11 @@ fn measure(options: &Options) -> anyhow::Result<Results> {
     let mut growth = Vec::new();
     if wanted("growth") {
         tell("growth");
-        growth = growth::measure(&scene, reach)?;
+        // What was measured before is worth its page.
+        match growth::measure(&scene, reach) {
+            Ok(measured) => growth = measured,
+            Err(error) => tell(&format!("growth cannot be measured: {error:#}")),
+        }
     }
     Ok(Results {
         machine: machine()?,

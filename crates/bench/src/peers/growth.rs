@@ -83,23 +83,18 @@ fn concurrency(server: &mut Server, reach: Reach) -> anyhow::Result<Vec<Growth>>
         #[expect(clippy::cast_precision_loss, reason = "some thousands")]
         all.push((f64::from(level), timings.count() as f64 / began.elapsed().as_secs_f64()));
     }
-    let growth = |key: &str, title: &str, up: &str, points, said: &str| Growth {
-        key: key.to_owned(),
-        title: title.to_owned(),
-        across: "runs at a time".to_owned(),
-        up: up.to_owned(),
-        series: vec![whole("print(1)", points)],
-        said: said.to_owned(),
-    };
     let queue = "More runs than turns wait in a queue (8 turns for each processor), so a caller waits longer, and no run is lost.";
+    let flat = "The line should be flat once all processors are busy.";
     Ok(vec![
-        growth("concurrency", "A run, with others beside it", "ms, p50", one, queue),
         growth(
-            "throughput",
-            "Runs a second, with others beside them",
-            "runs a second",
-            all,
-            "The line should be flat once all processors are busy.",
+            ["concurrency", "A run, with others beside it", "runs at a time", "ms, p50"],
+            queue,
+            vec![whole("print(1)", one)],
+        ),
+        growth(
+            ["throughput", "Runs a second, by how many run", "runs at a time", "runs a second"],
+            flat,
+            vec![whole("print(1)", all)],
         ),
     ])
 }
@@ -107,30 +102,19 @@ fn concurrency(server: &mut Server, reach: Reach) -> anyhow::Result<Vec<Growth>>
 fn code(server: &mut Server, reach: Reach) -> Growth {
     let comment = |size: u32| json!({"code": format!("#{}", "x".repeat(size as usize - 1))});
     let lines = |size: u32| json!({"code": "x = 1\n".repeat((size as usize / 6).max(1))});
-    Growth {
-        key: "code".to_owned(),
-        title: "A run, by the size of its program".to_owned(),
-        across: "bytes of code".to_owned(),
-        up: "ms, median".to_owned(),
-        series: vec![
-            grown(server, "one comment", tenfold(reach.code), reach, comment),
-            grown(server, "lines of x = 1", tenfold(reach.code), reach, lines),
-        ],
-        said: "A comment costs its way through the pipes; lines have to be compiled too, by Python, in WebAssembly."
-            .to_owned(),
-    }
+    let said = "A comment costs its way through the pipes; lines have to be compiled too, by Python, in WebAssembly.";
+    let series = vec![
+        grown(server, "one comment", tenfold(reach.code), reach, comment),
+        grown(server, "lines of x = 1", tenfold(reach.code), reach, lines),
+    ];
+    growth(["code", "A run, by the size of its program", "bytes of code", "ms, median"], said, series)
 }
 
 fn output(server: &mut Server, reach: Reach) -> Growth {
     let code = |size: u32| json!({"code": format!("print('x' * {})", size - 1)});
-    Growth {
-        key: "output".to_owned(),
-        title: "A run, by the size of its output".to_owned(),
-        across: "bytes printed".to_owned(),
-        up: "ms, median".to_owned(),
-        series: vec![grown(server, "one line", tenfold(reach.output), reach, code)],
-        said: "Of each stream 1 MiB is kept, head and tail; the rest is counted.".to_owned(),
-    }
+    let said = "Of each stream 1 MiB is kept, head and tail; the rest is counted.";
+    let series = vec![grown(server, "one line", tenfold(reach.output), reach, code)];
+    growth(["output", "A run, by the size of its output", "bytes printed", "ms, median"], said, series)
 }
 
 fn files(server: &mut Server, reach: Reach) -> Growth {
@@ -139,17 +123,12 @@ fn files(server: &mut Server, reach: Reach) -> Growth {
         let files: Vec<Value> = (0..count).map(|number| json!({"path": format!("f{number}"), "text": "x"})).collect();
         json!({"code": "pass", "files": files})
     };
-    Growth {
-        key: "files".to_owned(),
-        title: "A run, by its files".to_owned(),
-        across: "files of one byte".to_owned(),
-        up: "ms, median".to_owned(),
-        series: vec![
-            grown(server, "made by the program", tenfold(reach.files), reach, made),
-            grown(server, "given to the program", tenfold(reach.files), reach, given),
-        ],
-        said: "Files that a program makes come back with its result.".to_owned(),
-    }
+    let said = "Files that a program makes come back with its result.";
+    let series = vec![
+        grown(server, "made by the program", tenfold(reach.files), reach, made),
+        grown(server, "given to the program", tenfold(reach.files), reach, given),
+    ];
+    growth(["files", "A run, by its files", "files of one byte", "ms, median"], said, series)
 }
 
 fn sessions(server: &mut Server, reach: Reach) -> anyhow::Result<Vec<Growth>> {
@@ -178,28 +157,18 @@ fn sessions(server: &mut Server, reach: Reach) -> anyhow::Result<Vec<Growth>> {
         cells.push((f64::from(open), timings.median()));
         taken.push((f64::from(open), memory(&server.processes())));
     }
-    let growth = |key: &str, title: &str, up: &str, series| {
-        Growth {
-        key: key.to_owned(),
-        title: title.to_owned(),
-        across: "live Python sessions".to_owned(),
-        up: up.to_owned(),
-        series,
-        said: "A server takes 64 sessions of one caller unless told otherwise; this one was told `--sessions-per-caller 1024`.".to_owned(),
-    }
-    };
-    let memory = Series { name: "server and workers".to_owned(), points: taken, stopped: stopped.clone() };
+    let told = "A server takes 64 sessions of one caller unless told otherwise; this one was told `--sessions-per-caller 1024`.";
+    let shared = "The server and its workers; pages that sessions share are counted once.";
+    let series = |name: &str, points| Series { name: name.to_owned(), points, stopped: stopped.clone() };
+    let times = vec![series("first cell of a session", opening), series("a later cell", cells)];
+    let live = "live Python sessions";
     Ok(vec![
+        growth(["sessions", "A cell, by the sessions that are live", live, "ms, median"], told, times),
         growth(
-            "sessions",
-            "A cell, by the sessions that are live",
-            "ms, median",
-            vec![
-                Series { name: "first cell of a session".to_owned(), points: opening, stopped: stopped.clone() },
-                Series { name: "a later cell".to_owned(), points: cells, stopped },
-            ],
+            ["memory", "Memory, by the sessions that are live", live, "MiB"],
+            shared,
+            vec![series("all processes", taken)],
         ),
-        growth("memory", "Memory, by the sessions that are live", "MiB", vec![memory]),
     ])
 }
 
@@ -247,6 +216,11 @@ fn completed(server: &mut Server, arguments: &Value) -> anyhow::Result<()> {
     };
     anyhow::ensure!(result.pointer("/structuredContent/exit_code") == Some(&json!(0)), "{}", said());
     Ok(())
+}
+
+fn growth([key, title, across, up]: [&str; 4], said: &str, series: Vec<Series>) -> Growth {
+    let [key, title, across, up, said] = [key, title, across, up, said].map(str::to_owned);
+    Growth { key, title, across, up, series, said }
 }
 
 fn whole(name: &str, points: Vec<(f64, f64)>) -> Series {

@@ -27,7 +27,9 @@ pub(crate) fn bars(title: &str, unit: &str, bars: &[Bar<'_>]) -> String {
     const LEFT: f64 = 170.0;
     const ROW: f64 = 24.0;
     const TOP: f64 = 40.0;
-    let scale = Scale::around(bars.iter().map(|bar| bar.value), LEFT, LEFT + 360.0);
+    // The smallest bar is to be seen, too.
+    let ends = bars.iter().flat_map(|bar| [bar.value / 2.0, bar.value]);
+    let scale = Scale::around(ends, LEFT, LEFT + 360.0);
     let mut bottom = TOP;
     let mut drawn = String::new();
     for bar in bars {
@@ -86,12 +88,13 @@ pub(crate) fn lines(growth: &Growth) -> String {
         );
     }
     for (number, series) in growth.series.iter().enumerate() {
-        drawn += &line(number, series, &across, &up);
+        let beside = growth.series.iter().enumerate().find(|(other, _)| *other != number).map(|(_, series)| series);
+        drawn += &line((number, series), beside, &across, &up);
     }
     let _ = writeln!(
         drawn,
         "<text class=\"small\" x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>\
-         <text class=\"small\" x=\"{LEFT}\" y=\"{:.0}\" text-anchor=\"end\">{}</text>",
+         <text class=\"small\" x=\"12\" y=\"{:.0}\">{}</text>",
         f64::midpoint(LEFT, RIGHT),
         BOTTOM + 34.0,
         escaped(&growth.across),
@@ -101,16 +104,19 @@ pub(crate) fn lines(growth: &Growth) -> String {
     drawing(&growth.title, 640.0, BOTTOM + 46.0, &drawn)
 }
 
-fn line(number: usize, series: &Series, across: &Scale, up: &Scale) -> String {
+/// A line with its numbers, which keep out of the way of the line beside it and of the axis.
+fn line((number, series): (usize, &Series), beside: Option<&Series>, across: &Scale, up: &Scale) -> String {
     let places: Vec<(f64, f64)> = series.points.iter().map(|(x, y)| (across.place(*x), up.place(*y))).collect();
     let path = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect::<Vec<_>>().join(" ");
     let mut drawn = format!("<polyline class=\"line line{number}\" points=\"{path}\"/>\n");
-    for ((x, y), (_, value)) in places.iter().zip(&series.points) {
-        let above = if number == 0 { y - 8.0 } else { y + 18.0 };
+    for (index, ((x, y), (_, value))) in places.iter().zip(&series.points).enumerate() {
+        let other = beside.and_then(|series| series.points.get(index)).map_or(0.0, |point| point.1);
+        let label = if *value >= other { y - 8.0 } else { y + 18.0 };
+        let anchor = if index == 0 { "start" } else { "middle" };
         let _ = writeln!(
             drawn,
             "<circle class=\"dot{number}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"/>\
-             <text class=\"small\" x=\"{x:.1}\" y=\"{above:.1}\" text-anchor=\"middle\">{}</text>",
+             <text class=\"small\" x=\"{x:.1}\" y=\"{label:.1}\" text-anchor=\"{anchor}\">{}</text>",
             figure(*value)
         );
     }
