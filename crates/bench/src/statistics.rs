@@ -33,3 +33,20 @@ impl Timings {
         self.percentile(0.5)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Timings;
+
+    #[test]
+    fn a_percentile_is_one_of_the_timings() {
+        let mut timings = Timings::default();
+        assert!(timings.median().is_nan());
+        for milliseconds in [5, 1, 4, 2, 3] {
+            timings.push(Duration::from_millis(milliseconds));
+        }
+        assert_eq!([0.0, 0.5, 0.99].map(|share| format!("{:.1}", timings.percentile(share))), ["1.0", "3.0", "5.0"]);
+    }
+}

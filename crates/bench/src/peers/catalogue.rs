@@ -16,6 +16,8 @@ pub(crate) struct Peer {
     pub(crate) name: &'static str,
     /// What it is, and where it comes from.
     pub(crate) what: &'static str,
+    /// What stands beside its numbers.
+    pub(crate) walls: &'static str,
     pub(crate) can: &'static str,
     pub(crate) cannot: &'static str,
     /// Why it may be faster than belljar.
@@ -52,6 +54,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "belljar",
         what: "this project, `belljar serve` as it comes (`engine: auto`)",
+        walls: "WebAssembly inside a jail, limits",
         can: "CPython 3.13 and NumPy in WebAssembly inside a jail, a fresh interpreter for every run; 20 languages natively; packages, files, sessions, limits, cancelling; MCP over pipes and HTTP",
         cannot: "in WebAssembly: threads, processes, sockets, C extensions; such programs are run again in the native jail",
         faster: "",
@@ -62,6 +65,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "belljar native",
         what: "the same server, `engine: native`: the host's own Python in a Linux jail",
+        walls: "jail: namespaces, seccomp, Landlock, limits",
         can: "everything that the host's interpreters can, with any package",
         cannot: "be as small a target as WebAssembly",
         faster: "",
@@ -72,6 +76,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "eryx",
         what: "PyPI `pyeryx`: CPython in WebAssembly, a library; behind a small driver",
+        walls: "WebAssembly, limits; in the caller's process",
         can: "CPython and its standard library, a fresh instance for every run, limits of time and memory, network by list, callbacks",
         cannot: "cancel a run; run NumPy as it comes; other languages; the instance lives in the caller's own process, with no second wall",
         faster: "the instance runs in the caller's own process, without a jail around it",
@@ -82,6 +87,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "Monty",
         what: "PyPI `pydantic-monty`: an interpreter of a part of Python, in worker processes; behind a small driver",
+        walls: "its own interpreter, limits; not CPython",
         can: "a part of the language and a few modules of the standard library, limits of time and memory, callbacks, snapshots",
         cannot: "be CPython: most of the standard library, packages and NumPy are missing; workers are plain processes without a jail, and are used again",
         faster: "its own interpreter of a part of Python, which has nothing to start, in a worker that is used again and has no jail",
@@ -92,6 +98,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "componentize-py",
         what: "PyPI `componentize-py` with `wasmtime`: a component that calls `exec`, compiled ahead, a fresh instance for every run; behind a small driver",
+        walls: "WebAssembly, limits; in the caller's process",
         can: "CPython and its standard library as far as the component was made with it, limits of time and memory",
         cannot: "anything that was not built in; no server, files, packages or cancelling: those are the driver's to write; no second wall",
         faster: "the instance runs in the caller's own process, without a jail around it",
@@ -102,6 +109,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "runno",
         what: "npm `@runno/sandbox` (the server `@runno/mcp` is on no registry): CPython in WebAssembly in Node.js; behind a small driver",
+        walls: "WebAssembly; no limit of memory",
         can: "six languages, files in and out, isolation that holds",
         cannot: "packages, sessions, limits of memory, cancelling",
         faster: "the instance runs in the caller's own process, without a jail around it",
@@ -112,6 +120,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "code-runner-mcp",
         what: "npm `@mcpc-tech/code-runner-mcp`: Pyodide in Node.js, an MCP server",
+        walls: "none: Pyodide leads to the host",
         can: "Python with Pyodide's packages, JavaScript with Deno's, where their hosts can be reached",
         cannot: "keep runs apart: one interpreter serves all calls, and `import js` leads to the host; no limits, no cancelling",
         faster: "one interpreter serves all calls: nothing is started and nothing is cleared",
@@ -122,6 +131,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "mcp-server-code-runner",
         what: "npm `mcp-server-code-runner`: the host's interpreters, an MCP server",
+        walls: "none",
         can: "37 languages, as far as the host has them",
         cannot: "isolate anything; keep calls at the same time apart (one file name for all); limits, cancelling",
         faster: "no isolation at all",
@@ -132,6 +142,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "mcp-run-python",
         what: "PyPI `mcp-run-python` with npm `deno`: Pyodide in Deno, an MCP server (archived)",
+        walls: "none: Pyodide leads to the host",
         can: "Python with Pyodide's packages, the value of the last line",
         cannot: "start without hosts other than PyPI and npm; limits, cancelling",
         faster: "one interpreter serves all calls: nothing is started and nothing is cleared",
@@ -142,6 +153,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "mcp-code-executor",
         what: "`mcp_code_executor`: the host's Python in a venv or conda environment, an MCP server",
+        walls: "none",
         can: "environments, installing packages",
         cannot: "isolate anything; limits",
         faster: "no isolation at all",
@@ -152,6 +164,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "bubblewrap",
         what: "Debian `bubblewrap`: the host's `/usr/bin/python3` with all namespaces unshared and `/usr` alone",
+        walls: "namespaces; no limits",
         can: "namespaces around any program",
         cannot: "filter system calls, limit time, memory or output; no server, results, files or sessions: those are the caller's to write",
         faster: "namespaces alone, set up from C without a server: no filter of system calls, no Landlock, no limits",
@@ -162,6 +175,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "gVisor",
         what: "Debian `runsc`: the host's `/usr/bin/python3` in a bundle with `/usr` alone, on the `ptrace` platform",
+        walls: "a kernel of its own; no limits",
         can: "a kernel of its own in front of the host's, around any program",
         cannot: "limit time or output; memory only with cgroups; no server, results, files or sessions: those are the caller's to write",
         faster: "nothing waits between two runs",
@@ -172,6 +186,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "subprocess",
         what: "plain fork and exec of the host's `/usr/bin/python3`",
+        walls: "none",
         can: "everything that the user who starts it can",
         cannot: "isolate or limit anything",
         faster: "no isolation at all",

@@ -76,6 +76,9 @@ fn table(results: &Results) -> String {
     let mut text = String::from("## The table\n\n");
     let names = columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(" | ");
     let _ = writeln!(text, "| | {names} | belljar is |\n|---|{}---|", "---|".repeat(columns.len()));
+    let walls =
+        columns.iter().filter_map(|column| column.peer()).map(|peer| peer.walls).collect::<Vec<_>>().join(" | ");
+    let _ = writeln!(text, "| walls | {walls} | |");
     for measure in MEASURES {
         let cells = columns.iter().map(|column| cell(column, measure)).collect::<Vec<_>>().join(" | ");
         let _ = writeln!(text, "| {}{} | {cells} | {} |", measure.title, unit(measure), results.standing(measure));
@@ -92,7 +95,13 @@ fn peers(results: &Results) -> String {
     let mut text = String::from("## Who they are\n\n| | what it is | can | cannot | here |\n|---|---|---|---|---|\n");
     for column in &results.columns {
         let Some(peer) = column.peer() else { continue };
-        let here = column.absent.clone().unwrap_or_else(|| "runs".to_owned()).replace('|', "\\|").replace('\n', " ");
+        let here = column
+            .absent
+            .clone()
+            .unwrap_or_else(|| "runs".to_owned())
+            .replace('|', "\\|")
+            .replace('\n', " ")
+            .replace('<', "&lt;");
         let _ = writeln!(text, "| {} | {} | {} | {} | {here} |", peer.name, peer.what, peer.can, peer.cannot);
     }
     text + "\n"
@@ -118,8 +127,8 @@ fn drawn(results: &Results, measure: &Measure) -> String {
         .filter_map(|column| {
             let peer = column.peer()?;
             let (value, note) = match column.cells.get(measure.key)? {
-                Cell::Number { value, .. } => (*value, ""),
-                Cell::Wrong { value, .. } => (*value, "wrong answers"),
+                Cell::Number { value, .. } => (*value, peer.walls.to_owned()),
+                Cell::Wrong { value, .. } => (*value, format!("wrong answers; {}", peer.walls)),
                 Cell::Good(_) | Cell::Bad(_) | Cell::None(_) => return None,
             };
             let class = if peer.is_ours() { "own" } else { "other" };
@@ -152,7 +161,7 @@ fn cell(column: &Column, measure: &Measure) -> String {
         Some(Cell::None(said)) => format!("– {said}"),
         None => "–".to_owned(),
     };
-    text.replace('|', "\\|").replace('\n', " ")
+    text.replace('|', "\\|").replace('\n', " ").replace('<', "&lt;")
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub(crate) struct Bar<'a> {
     pub(crate) value: f64,
     pub(crate) class: &'static str,
     /// What is to be known beside the number.
-    pub(crate) note: &'a str,
+    pub(crate) note: String,
 }
 
 /// Bars on a logarithmic scale, in the order that they come in.
@@ -33,7 +33,7 @@ pub(crate) fn bars(title: &str, unit: &str, bars: &[Bar<'_>]) -> String {
     let mut bottom = TOP;
     let mut drawn = String::new();
     for bar in bars {
-        let (name, note, class) = (escaped(bar.name), escaped(bar.note), bar.class);
+        let (name, note, class) = (escaped(bar.name), escaped(&bar.note), bar.class);
         let (end, middle) = (scale.place(bar.value), bottom + 16.0);
         let width = (end - LEFT).max(1.0);
         let _ = writeln!(
@@ -57,7 +57,7 @@ pub(crate) fn bars(title: &str, unit: &str, bars: &[Bar<'_>]) -> String {
             bottom + 16.0
         );
     }
-    drawing(title, 760.0, bottom + 26.0, &format!("{grid}{drawn}"))
+    drawing(title, 920.0, bottom + 26.0, &format!("{grid}{drawn}"))
 }
 
 /// Lines over two logarithmic scales.
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_is_written_into_a_plot_is_text() {
-        let drawn = bars("a & b", "ms", &[Bar { name: "<one>", value: 2.0, class: "own", note: "" }]);
+        let drawn = bars("a & b", "ms", &[Bar { name: "<one>", value: 2.0, class: "own", note: String::new() }]);
         assert!(drawn.contains("a &amp; b") && drawn.contains("&lt;one&gt;") && drawn.contains("2.00 ms"), "{drawn}");
     }
 
