@@ -104,11 +104,14 @@ fn measure(options: &Options) -> anyhow::Result<Results> {
 
 fn method(effort: Effort) -> String {
     format!(
-        "How: each peer alone, one after the other, over pipes. Libraries sit behind a small driver that speaks the same messages as the servers, so that all pay for the same pipes. The program is \
-         `print(sum(range(100)))` in Python. Starts: the median of {}. Warm runs: {} untimed, then {} timed or as many as fit into {} s, at least 3, one after the other. Throughput: {} s with 8 runs in flight, each \
-         with output of its own; a wrong answer spoils the row. Limits of 30 s and 512 MiB where a peer takes limits. Memory is the proportional set size of all its processes. The isolation probes are \
-         decided on the host's side (the file is there, the listener was reached), after a control that the program ran. Everything is compiled ahead and warm in the file cache, belljar's \
-         runtimes and the peers' alike.",
+        "How: each peer alone, one after the other, over pipes. Libraries sit behind a small driver that speaks \
+         the same messages as the servers, so that all pay for the same pipes. The program is \
+         `print(sum(range(100)))` in Python. Starts: the median of {}. Warm runs: {} untimed, then {} timed or as \
+         many as fit into {} s, at least 3, one after the other. Throughput: {} s with 8 runs in flight, each with \
+         output of its own; a wrong answer spoils the row. Limits of 30 s and 512 MiB where a peer takes limits. \
+         Memory is the proportional set size of all its processes. The isolation probes are decided on the host's \
+         side (the file is there, the listener was reached), after a control that the program ran. Everything is \
+         compiled ahead and warm in the file cache, belljar's runtimes and the peers' alike.",
         effort.starts,
         effort.untimed,
         effort.rounds,

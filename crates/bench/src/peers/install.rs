@@ -1,4 +1,5 @@
-//! The peers onto this machine, into one folder: from npm, PyPI and Debian by their ordinary clients, each step with a time limit.
+//! The peers onto this machine, into one folder: from npm, PyPI and Debian by their ordinary clients, each step with a
+//! time limit.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -102,7 +103,8 @@ impl Folder {
         command
     }
 
-    /// A server of npm. `python` is the one that has the packages of PyPI; what a peer leaves in the temporary folder stays with the rest.
+    /// A server of npm. `python` is the one that has the packages of PyPI; what a peer leaves in the temporary folder
+    /// stays with the rest.
     pub(crate) fn node_script(&self, script: &str) -> Command {
         let mut command = host_command(self.node());
         command.arg(self.modules().join(script)).env("PYODIDE_PACKAGE_CACHE_DIR", self.path.join("pyodide"));
@@ -330,7 +332,9 @@ fn cleaned(said: &str) -> String {
 /// The newest interpreter that the machine has: on the path, or where pyenv keeps them.
 fn interpreter(scratch: &Path) -> Option<PathBuf> {
     // A name on the path may be pyenv's, which is there and cannot be run.
-    const TRY: &str = "for it in \"$@\" $(ls -d ~/.pyenv/versions/3.1[2-9]*/bin/python3 2>/dev/null | sort -rV); do \"$it\" -c \"$0\" 2>/dev/null && exit; done";
+    const TRY: &str = "for it in \"$@\" $(ls -d ~/.pyenv/versions/3.1[2-9]*/bin/python3 2>/dev/null | sort -rV); do
+    \"$it\" -c \"$0\" 2>/dev/null && exit
+done";
     let mut find = host_command("sh");
     find.args(["-c", TRY, "import sys; sys.version_info < (3, 12) and sys.exit(1); print(sys.executable)"]);
     find.args(INTERPRETERS);
@@ -352,7 +356,8 @@ mod tests {
 
     #[test]
     fn the_reason_is_found_and_names_no_place() {
-        let said = "Download x\n\u{1b}[1merror\u{1b}[0m: Import 'https://example.org/a.json' failed at /tmp/x/main.ts\n  stack";
+        let said =
+            "Download x\n\u{1b}[1merror\u{1b}[0m: Import 'https://example.org/a' failed at /tmp/x/main.ts\n stack";
         assert_eq!(telling_line(said), "error: Import (place) failed at (place)");
         assert_eq!(telling_line("one\nlast words\n\n"), "last words");
         assert_eq!(telling_line(""), "it said nothing");

@@ -49,8 +49,8 @@ pub(crate) fn printed(results: &Results) -> String {
 fn page(results: &Results) -> String {
     let mut text = format!(
         "# Side by side with the peers\n\n\
-         Written by `cargo run --release -p bench -- peers`, which installs the published peers, runs the same work through each of them and through belljar in one run, and writes \
-         this page, [its data](benchmarks/peers.json) and its plots. Nothing on it is written by hand.\n\n\
+         Written by `cargo run --release -p bench -- peers`, which installs the published peers, runs the same work \
+         through each of them and through belljar in one run, and writes this page, [its data](benchmarks/peers.json) and its plots. Nothing on it is written by hand.\n\n\
          Machine: {}. {}; the whole took {} minutes.\n\n{}\n\n",
         results.machine,
         results.day,
@@ -85,7 +85,8 @@ fn table(results: &Results) -> String {
     }
     let _ = writeln!(
         text,
-        "\nA number in parentheses counts for nothing: some answers were another run's. Who differs from belljar by less than {:.0} % is level with it.",
+        "\nA number in parentheses counts for nothing: some answers were another run's. Who differs from belljar by less \
+         than {:.0} % is level with it.",
         LEVEL * 100.0
     );
     text

@@ -1,4 +1,5 @@
-//! Two kinds of plots as SVG: bars on a logarithmic scale, and lines on two. Colours follow the reader's choice of light or dark.
+//! Two kinds of plots as SVG: bars on a logarithmic scale, and lines on two. Colours follow the reader's choice of light
+//! or dark.
 
 use std::fmt::Write as _;
 

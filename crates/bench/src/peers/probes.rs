@@ -1,5 +1,6 @@
-//! What a program can reach of the host. The host's side decides: whether the file is there, whether somebody connected. Nothing is harmed: files
-//! are the benchmark's own, the listener is its own, and the process that may be left is a `sleep`.
+//! What a program can reach of the host. The host's side decides: whether the file is there, whether somebody connected.
+//! Nothing is harmed: files are the benchmark's own, the listener is its own, and the process that may be left is a
+//! `sleep`.
 
 use std::fs;
 use std::net::TcpListener;
@@ -17,7 +18,8 @@ use super::table::{Cell, Column};
 const PATIENCE: Duration = Duration::from_secs(20);
 const SECRET: &str = "a secret of the host";
 
-/// Runs both functions of a program, and says that it did: Python's own way to the host, and the one through the JavaScript below Pyodide.
+/// Runs both functions of a program, and says that it did: Python's own way to the host, and the one through the
+/// JavaScript below Pyodide.
 const TRIES: &str = "
 for way in (plain, through_javascript):
     try:
@@ -108,10 +110,14 @@ fn leaves_process(runs: &mut dyn Runs, _: &Path) -> anyhow::Result<Cell> {
     // A number of seconds that nobody else sleeps for.
     let seconds = format!("600.{}", std::process::id());
     let plain = format!(
-        "    import subprocess\n    quiet = subprocess.DEVNULL\n    subprocess.Popen(['sleep', '{seconds}'], start_new_session=True, stdin=quiet, stdout=quiet, stderr=quiet)"
+        "    import subprocess
+    quiet = subprocess.DEVNULL
+    subprocess.Popen(['sleep', '{seconds}'], start_new_session=True, stdin=quiet, stdout=quiet, stderr=quiet)"
     );
     let through = format!(
-        "    import pyodide.ffi\n    arguments, options = pyodide.ffi.to_js(['{seconds}']), pyodide.ffi.to_js({{'detached': True, 'stdio': 'ignore'}}, dict_converter=js.Object.fromEntries)\n    js.process.getBuiltinModule('child_process').spawn('sleep', arguments, options)"
+        "    from pyodide.ffi import to_js
+    options = to_js({{'detached': True, 'stdio': 'ignore'}}, dict_converter=js.Object.fromEntries)
+    js.process.getBuiltinModule('child_process').spawn('sleep', to_js(['{seconds}']), options)"
     );
     let outcome = attempt(runs, &plain, &through);
     std::thread::sleep(Duration::from_millis(300));
