@@ -16,7 +16,7 @@ use super::conversation::end;
 use crate::sessions::descendants;
 
 /// The longest that one step may take.
-const STEP: Duration = Duration::from_mins(3);
+const STEP: Duration = Duration::from_mins(5);
 
 /// Many systems have an older one than the packages ask for.
 const NODE: &str = "24.21.0";
