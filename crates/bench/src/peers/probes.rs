@@ -5,7 +5,7 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use testkit::processes;
@@ -29,7 +29,8 @@ for way in (plain, through_javascript):
 print('tried')
 ";
 
-pub(crate) fn probe(peer: &Peer, scene: &Scene<'_>, column: &mut Column) {
+/// All that can be tried before `end`.
+pub(crate) fn probe(peer: &Peer, scene: &Scene<'_>, end: Instant, column: &mut Column) {
     let probes: &[(&str, Probe)] = &[
         ("apart", apart),
         ("read", read),
@@ -40,6 +41,10 @@ pub(crate) fn probe(peer: &Peer, scene: &Scene<'_>, column: &mut Column) {
         ("left", leaves_process),
     ];
     for (key, probe) in probes {
+        if Instant::now() > end {
+            column.set(key, Cell::out_of_time());
+            continue;
+        }
         let place = scene.folder.fresh("host");
         let outcome = place.and_then(|place| {
             let mut runs = peer.start(scene)?;

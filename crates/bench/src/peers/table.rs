@@ -71,6 +71,12 @@ pub(crate) enum Cell {
     None(String),
 }
 
+impl Cell {
+    pub(crate) fn out_of_time() -> Self {
+        Self::None("it was too slow to be measured in time".to_owned())
+    }
+}
+
 /// All of one peer.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Column {

@@ -25,6 +25,9 @@ const TIME_LIMIT: Duration = Duration::from_secs(1);
 /// What is still running then was not stopped by a limit of 1 s.
 const TOO_LATE: Duration = Duration::from_secs(5);
 
+/// The longest for all of one peer; what is not measured by then is left out, and says so.
+const BUDGET: Duration = Duration::from_mins(3);
+
 /// Timings of a peer that takes its time.
 const FEWEST: u32 = 3;
 
@@ -54,8 +57,13 @@ pub(crate) fn measure(peer: &Peer, scene: &Scene<'_>, effort: Effort) -> Column 
         column.absent = Some(format!("it does not run here: {error:#}"));
         return column;
     }
+    let end = Instant::now() + BUDGET;
     let mut runs = None;
     for (keys, after, step) in STEPS {
+        if Instant::now() > end {
+            keys.iter().for_each(|key| column.set(key, Cell::out_of_time()));
+            continue;
+        }
         if *after == After::Anew {
             runs = None;
         }
@@ -68,7 +76,7 @@ pub(crate) fn measure(peer: &Peer, scene: &Scene<'_>, effort: Effort) -> Column 
         }
     }
     drop(runs);
-    probes::probe(peer, scene, &mut column);
+    probes::probe(peer, scene, end, &mut column);
     column
 }
 
