@@ -109,8 +109,8 @@ pub(crate) const PEERS: &[Peer] = &[
                instance for every run; behind a small driver",
         walls: "WebAssembly, limits; in the caller's process",
         can: "CPython and its standard library as far as the component was made with it, limits of time and memory",
-        cannot: "anything that was not built in; no server, files, packages or cancelling: those are the driver's to \
-               write; no second wall",
+        cannot: "anything that was not built in; no server, files, packages or cancelling, and nothing of what a stopped run \
+               printed: those are the driver's to write, and this one does not; no second wall",
         faster: "the instance runs in the caller's own process, without a jail around it",
         computes: WASM,
         smaller: "no worker processes and one language",

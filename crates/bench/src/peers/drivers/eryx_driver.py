@@ -1,12 +1,12 @@
 import eryx
-from served import serve
+from served import Stopped, serve
 
 MEMORY = 512 << 20
 
 
-def sandbox(timeout):
+def sandbox(timeout, **how):
     limits = eryx.ResourceLimits(execution_timeout_ms=int(timeout * 1000), max_memory_bytes=MEMORY)
-    return eryx.Sandbox(resource_limits=limits)
+    return eryx.Sandbox(resource_limits=limits, **how)
 
 
 # One is for many runs: each has an instance of its own.
@@ -14,8 +14,13 @@ usual = sandbox(30)
 
 
 def run(code, timeout, _number):
-    chosen = usual if timeout == 30 else sandbox(timeout)
-    return chosen.execute(code).stdout_text
+    if timeout == 30:
+        return usual.execute(code).stdout_text
+    printed = []
+    try:
+        return sandbox(timeout, on_stdout=printed.append).execute(code).stdout_text
+    except eryx.EryxError as error:
+        raise Stopped(b"".join(printed).decode(), error)
 
 
 serve(run)

@@ -1,7 +1,7 @@
 import asyncio
 
 import pydantic_monty
-from served import AT_A_TIME, serve
+from served import AT_A_TIME, Stopped, serve
 
 MEMORY = 512 << 20
 
@@ -19,7 +19,10 @@ def run(code, timeout, number):
         return asyncio.run(run_cancellable(code, timeout, number))
     printed = pydantic_monty.CollectString()
     with pool.checkout(limits=limits(timeout)) as session:
-        session.feed_run(code, print_callback=printed)
+        try:
+            session.feed_run(code, print_callback=printed)
+        except pydantic_monty.MontyError as error:
+            raise Stopped(printed.output, error)
     return printed.output
 
 

@@ -8,6 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 AT_A_TIME = 8
 
 
+class Stopped(Exception):
+    """A run that failed or was stopped, with what it had printed by then."""
+
+    def __init__(self, printed, error):
+        super().__init__(f"{printed}{type(error).__name__}: {error}")
+
+
 def serve(run, cancel=lambda number: None):
     """`run(code, timeout, number)` gives what was printed; what it raises is the answer too, as an error."""
     lock = threading.Lock()
@@ -21,6 +28,8 @@ def serve(run, cancel=lambda number: None):
     def call(number, arguments):
         try:
             text, failed = run(arguments["code"], arguments.get("timeout_ms", 30_000) / 1000, number), False
+        except Stopped as stopped:
+            text, failed = str(stopped), True
         except BaseException as error:
             text, failed = f"{type(error).__name__}: {error}", True
         answer(number, {"content": [{"type": "text", "text": text}], "isError": failed})
