@@ -4,6 +4,7 @@ mod mcp;
 mod native;
 mod packages;
 mod parked;
+mod peers;
 mod sessions;
 mod statistics;
 mod wasm;
@@ -30,6 +31,8 @@ enum Suite {
     Packages(packages::Options),
     /// Interpreters that wait: what a native run costs with one, in turn and at once
     Parked(parked::Options),
+    /// The published peers and belljar, side by side: installs them, runs the same work through each, and writes `docs/benchmarks.md`
+    Peers(peers::Options),
     /// Sessions: what a cell costs, opening and copying, and what a live one takes
     Sessions(sessions::Options),
 }
@@ -50,6 +53,7 @@ fn main() -> anyhow::Result<ExitCode> {
                 Suite::Mcp(options) => mcp::run(&options),
                 Suite::Packages(options) => packages::run(&options),
                 Suite::Parked(options) => parked::run(&options),
+                Suite::Peers(options) => peers::run(&options),
                 Suite::Sessions(options) => sessions::run(&options),
             }
         });

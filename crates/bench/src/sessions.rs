@@ -142,7 +142,7 @@ fn rollup(process: u32, kind: &str) -> f64 {
     figures.filter_map(|figure| figure.parse::<f64>().ok()).sum()
 }
 
-fn descendants(process: u32) -> anyhow::Result<Vec<u32>> {
+pub(crate) fn descendants(process: u32) -> anyhow::Result<Vec<u32>> {
     let mut found = vec![process];
     let mut next = 0;
     while let Some(pid) = found.get(next).copied() {
