@@ -122,7 +122,7 @@ pub(crate) const PEERS: &[Peer] = &[
                behind a small driver",
         walls: "WebAssembly; no limit of memory",
         can: "six languages, files in and out, isolation that holds",
-        cannot: "packages, sessions, limits of memory, cancelling",
+        cannot: "sleep (`time.sleep` is not supported); packages, sessions, limits of memory, cancelling",
         faster: "the instance runs in the caller's own process, without a jail around it",
         computes: WASM,
         smaller: "one Node.js process",

@@ -21,6 +21,8 @@ const KIB_IN_MIB: f64 = 1024.0;
 
 /// The longest wait for an answer that is to come.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// For what takes a stopped run down.
+const GRACE: Duration = Duration::from_millis(500);
 const TIME_LIMIT: Duration = Duration::from_secs(1);
 /// What is still running then was not stopped by a limit of 1 s.
 const TOO_LATE: Duration = Duration::from_secs(5);
@@ -260,6 +262,7 @@ fn timeout(runs: &mut dyn Runs, peer: &Peer, _: Effort, column: &mut Column) -> 
     let cell = match answer {
         Some((_, answer)) => {
             let kept = answer.text.contains("before");
+            std::thread::sleep(GRACE);
             match still_busy(runs) {
                 Busy::No if kept => Cell::Good(format!("stopped after {took:.2} s, output kept")),
                 Busy::No => Cell::Bad(format!("stopped after {took:.2} s, its output is lost")),
@@ -282,7 +285,7 @@ fn cancel(runs: &mut dyn Runs, _: &Peer, _: Effort, column: &mut Column) -> anyh
         anyhow::bail!("the loop does not run");
     }
     runs.cancel(id)?;
-    std::thread::sleep(Duration::from_millis(500));
+    std::thread::sleep(GRACE);
     let cell = match still_busy(runs) {
         Busy::No => Cell::Good("stopped within 0.5 s".to_owned()),
         Busy::Yes => Cell::Bad("computes on".to_owned()),
