@@ -165,8 +165,8 @@ impl Answer {
     }
 }
 
-/// What no server can be faster than that runs programs in another process: a line from here to one process and another and back, as many
-/// messages as a call takes.
+/// What no server can be faster than that runs programs in another process: a line through three processes and back, as many messages as a call
+/// takes to the server, to its worker and back.
 #[expect(clippy::disallowed_methods, reason = "processes of the host's, to compare with")]
 fn hops(rounds: u32) -> anyhow::Result<Timings> {
     let mut child =

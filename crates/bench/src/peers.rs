@@ -28,13 +28,13 @@ use work::Effort;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// A smoke run: a little of everything. Its numbers mean nothing
+    /// A smoke run: a little of everything. Its numbers mean nothing, and are only printed unless `--docs` says where they go
     #[arg(long)]
     quick: bool,
     /// Write the page and the plots again from the data of the last run
     #[arg(long)]
     redraw: bool,
-    /// These peers only, or `growth` (repeatable)
+    /// These peers only, or `growth` (repeatable). Printed only, too
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// The folder of provisioned runtimes [default: belljar's own]
@@ -52,18 +52,27 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
-    let docs = options.docs.clone().unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs"));
+    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let results = if options.redraw {
-        serde_json::from_slice(&fs::read(docs.join("benchmarks/peers.json"))?)?
+        let data = options.docs.clone().unwrap_or_else(own).join("benchmarks/peers.json");
+        serde_json::from_slice(&fs::read(data)?)?
     } else {
         measure(options)?
     };
-    page::write(&results, &docs)?;
+    // The project's page is of a whole run.
+    let is_whole = !options.quick && options.only.is_empty();
+    if let Some(docs) = options.docs.clone().or_else(|| is_whole.then(own)) {
+        page::write(&results, &docs)?;
+    }
     write!(std::io::stdout(), "{}", page::printed(&results))?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn measure(options: &Options) -> anyhow::Result<Results> {
+    let names: Vec<&str> = PEERS.iter().map(|peer| peer.name).chain(["growth"]).collect();
+    if let Some(unknown) = options.only.iter().find(|only| !names.contains(&only.as_str())) {
+        anyhow::bail!("`{unknown}` is none of {}", names.join(", "));
+    }
     let began = Instant::now();
     let beside = std::env::current_exe()?;
     let path = options.folder.clone().unwrap_or_else(|| beside.with_file_name("peers"));

@@ -92,7 +92,9 @@ pub(crate) fn take_apart(wasm: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
                 copy_section(&mut module, wasm, &payload);
             }
             Payload::ExportSection(exports) => {
-                let entries = wasm.get(exports.range()).unwrap_or_default();
+                // The number in front of them can be written in more bytes than it needs.
+                let first = exports.clone().into_iter_with_offsets().next().transpose()?.map(|(offset, _)| offset);
+                let entries = first.and_then(|first| wasm.get(first..exports.range().end)).unwrap_or_default();
                 put_exports(&mut module, entries, exports.count(), &variables);
             }
             Payload::DataSection(segments) => {
@@ -138,14 +140,13 @@ fn put_section(module: &mut Vec<u8>, id: u8, contents: &[u8]) {
     module.extend_from_slice(contents);
 }
 
-/// The section of exports, whose contents are `section`, with these variables added.
-fn put_exports(module: &mut Vec<u8>, section: &[u8], count: u32, variables: &[u32]) {
+/// The section of exports, of which these are the `count` entries, with the variables added.
+fn put_exports(module: &mut Vec<u8>, entries: &[u8], count: u32, variables: &[u32]) {
     const EXPORTS: u8 = 7;
     const GLOBAL_KIND: u8 = 3;
-    let (mut before, mut contents) = (Vec::new(), Vec::new());
-    put_length(&mut before, count as usize);
+    let mut contents = Vec::new();
     put_length(&mut contents, count as usize + variables.len());
-    contents.extend_from_slice(section.get(before.len()..).unwrap_or_default());
+    contents.extend_from_slice(entries);
     for index in variables {
         let name = format!("{GLOBAL}{index}");
         put_length(&mut contents, name.len());
@@ -256,6 +257,27 @@ mod tests {
         assert_eq!(image[3], b'x');
         assert!(!module.windows(8).any(|window| window == b"abcdefgh"));
         assert!(module.windows(6).any(|window| window == b"memory"));
+    }
+
+    #[test]
+    fn variables_are_exported_beside_the_rest() {
+        // (module (memory (export "memory") 1) (global i32 (i32.const 1)) (global (mut i32) (i32.const 2))), with a count that is longer than it need be.
+        let wasm = [
+            b"\0asm\x01\0\0\0".as_slice(),
+            b"\x05\x03\x01\0\x01",
+            b"\x06\x0b\x02\x7f\0\x41\x01\x0b\x7f\x01\x41\x02\x0b",
+            b"\x07\x0b\x81\0\x06memory\x02\0",
+        ]
+        .concat();
+        let (module, _) = take_apart(&wasm).expect("a module");
+        Validator::new().validate_all(&module).expect("a valid module");
+        let exports = Parser::new(0).parse_all(&module).find_map(|payload| {
+            let Payload::ExportSection(exports) = payload.expect("a section") else { return None };
+            Some(exports)
+        });
+        let exports = exports.expect("exports").into_iter().map(|export| export.expect("an export"));
+        let names: Vec<(&str, u32)> = exports.map(|export| (export.name, export.index)).collect();
+        assert_eq!(names, [("memory", 0), (&*format!("{GLOBAL}1"), 1)]);
     }
 
     #[test]
