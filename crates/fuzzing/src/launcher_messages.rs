@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use arbitrary::{Arbitrary, Unstructured};
 use jail::{Egress, Launcher, Limits, Monitor, Proc, Purpose, RunStdio, Spec, View, Walls};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, Shutdown};
 
 use crate::{structured, variant};
 
@@ -52,7 +52,8 @@ fn hear(reports: &[&[u8]]) {
             Err(_) => return,
         }
     }
-    drop(to_server);
+    // Not by closing it: what another thread forks meanwhile has a copy until it executes its program.
+    rustix::net::shutdown(&to_server, Shutdown::Both).unwrap();
     // What is left, and then the end: no message makes a server wait for another that never comes.
     for _ in 0..=reports.len() {
         match monitor.receive() {
@@ -87,7 +88,7 @@ fn take_order(launcher: &OwnedFd) -> OwnedFd {
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(6))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut parts = [io::IoSliceMut::new(&mut buffer)];
-    rustix::net::recvmsg(launcher.as_fd(), &mut parts, &mut ancillary, RecvFlags::empty()).unwrap();
+    rustix::net::recvmsg(launcher.as_fd(), &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC).unwrap();
     let received = ancillary.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors.collect::<Vec<_>>()),
         RecvAncillaryMessage::ScmCredentials(_) | _ => None,
