@@ -109,6 +109,8 @@ fn all_blocked_in(setup: Setup) {
     let blocked = |engine: &str| {
         report.probes().filter(|probe| probe["engine"] == engine && probe["verdict"] == "blocked").count()
     };
+    let counted = serde_json::json!({"native": blocked("native"), "wasm": blocked("wasm")});
+    assert_eq!(report.0["blocked_in"], counted);
     assert!(blocked("native") > 160 && blocked("wasm") > 35, "{} and {}", blocked("native"), blocked("wasm"));
     for language in LANGUAGES {
         assert_eq!(report.probe("wasm", &format!("read-{language}"))["verdict"], "blocked");
@@ -214,5 +216,5 @@ fn in_text() {
     let score = answer.stdout.lines().last().expect("a score");
     let counts: Vec<&str> = score.split(' ').collect();
     assert_eq!((counts[0], counts[1], counts[2]), ("blocked", counts[3], "of"), "{score}");
-    assert!(score.contains(" not tried: "), "{score}");
+    assert!(score.contains("; NOTHING TRIED in engine wasm") && score.contains(" not tried: "), "{score}");
 }

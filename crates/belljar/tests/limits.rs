@@ -260,35 +260,16 @@ fn endless_output(setup: Setup) {
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 }
 
-/// `name;` makes `name::root` and `name::unprivileged`.
-macro_rules! in_both_setups {
-    ($($name:ident)+) => {
-        $(mod $name {
-            use super::*;
-
-            #[test]
-            fn root() {
-                super::$name(Setup::Root);
-            }
-
-            #[test]
-            fn unprivileged() {
-                super::$name(Setup::Unprivileged);
-            }
-        })+
-    };
-}
-
-in_both_setups! {
-    deadline
-    fork_bomb_in_bash
-    fork_bomb_in_the_background
-    fork_bomb_in_python
-    allocation_in_python
-    allocation_in_c
-    allocation_in_javascript
-    disk
-    inodes
-    output_flood
-    endless_output
+testkit::in_both_setups! {
+    deadline;
+    fork_bomb_in_bash;
+    fork_bomb_in_the_background;
+    fork_bomb_in_python;
+    allocation_in_python;
+    allocation_in_c;
+    allocation_in_javascript;
+    disk;
+    inodes;
+    output_flood;
+    endless_output;
 }

@@ -8,6 +8,7 @@ mod files;
 mod host;
 mod prelude;
 mod program;
+mod value;
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -22,8 +23,9 @@ use crate::guest::Guest;
 use crate::protocol::Job;
 use crate::run::Manner;
 
-use engine::{Hook, Js, Places, Running, Stop, Value};
+use engine::{Hook, Js, Places, Running, Stop};
 use program::{Prepared, Role};
+use value::Value;
 
 /// Stack that JavaScript may use; more, and it is a `RangeError`. For every byte here a call takes up to eight of the wasm stack, beyond
 /// which there is only a trap.

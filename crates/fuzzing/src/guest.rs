@@ -52,38 +52,15 @@ const NAMES: &[&str] = &[
 
 type Function = fn(&mut Context<NoHost>, &mut [u8], &[u64]) -> Result<(), End>;
 
-/// A wasm value from any bits.
-trait FromBits {
-    fn from_bits(bits: u64) -> Self;
-}
-
-impl FromBits for u32 {
-    fn from_bits(bits: u64) -> Self {
-        let [low @ .., _, _, _, _] = bits.to_le_bytes();
-        Self::from_le_bytes(low)
-    }
-}
-
-impl FromBits for u64 {
-    fn from_bits(bits: u64) -> Self {
-        bits
-    }
-}
-
-impl FromBits for i64 {
-    fn from_bits(bits: u64) -> Self {
-        bits.cast_signed()
-    }
-}
-
 macro_rules! table {
     ($($name:ident($($parameter:ident: $type:ty),*) -> $result:ty;)*) => {
         /// Every function: the names of its parameters, and a way to call it.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "any bits do")]
         const FUNCTIONS: &[(&[&str], Function)] = &[$((
             &[$(stringify!($parameter)),*],
             |context, memory, arguments| {
                 let mut arguments = arguments.iter();
-                $(let $parameter = <$type>::from_bits(*arguments.next().unwrap());)*
+                $(let $parameter = *arguments.next().unwrap() as $type;)*
                 assert!(arguments.next().is_none());
                 context.$name(memory, $($parameter),*).map(|_| ())
             },

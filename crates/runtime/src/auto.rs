@@ -5,12 +5,13 @@
 //! output of one run, from its start to its end (see [`Stage`]).
 
 use std::num::NonZero;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::time::{Duration, Instant};
 
 use sandbox::{
     Engine, EngineError, EngineId, GuestError, LiveOutput, Outcome, Promotion, ProvideError, Refusal, Status,
 };
+use tokio::sync::Notify;
 
 use crate::errand::{Errand, final_word};
 use crate::stage::{Leg, Stage};
@@ -19,6 +20,10 @@ use crate::{RunError, Runtime, run_on};
 /// How long a run may take in WebAssembly before it is also started natively. Most runs are over long before; one that is not is likely
 /// to compute, which native code does several times faster.
 const HEDGE_AFTER: Duration = Duration::from_secs(1);
+
+/// What fails natively within this, although WebAssembly has been running it for longer, fails for the host's sake: its interpreter is older, or
+/// has no such package.
+const PROBATION: Duration = Duration::from_millis(500);
 
 impl Runtime {
     pub(crate) async fn run_auto(
@@ -65,12 +70,16 @@ impl Runtime {
             // Only where nobody waits for the turn that it takes, and where there is a processor for it: with more runs than processors it
             // would slow all of them.
             if self.turns.load().running <= processors()
-                && let Some(_turn) = self.turns.try_take(errand.plan.principal())
+                && let Some(turn) = self.turns.try_take(errand.plan.principal())
             {
                 let mut leg = Leg::new(&stage, EngineId::Native);
+                let begun = Notify::new();
                 // Boxed, since few runs come here and the future of every run would have room for it.
-                let second = Box::pin(self.run_natively(native.as_ref(), errand, started, &mut leg));
-                return race(first, second, &stage).await;
+                let second = Box::pin(async {
+                    let _turn = turn;
+                    self.run_natively(native.as_ref(), errand, started, &mut leg, &begun).await
+                });
+                return Race { first, second, stage: &stage }.decide(&begun).await;
             }
             stage.commit(EngineId::Wasm);
             first.await?
@@ -84,7 +93,8 @@ impl Runtime {
             return Ok(explain(outcome, None));
         }
         let mut leg = Leg::new(&stage, EngineId::Native);
-        let promoted = Box::pin(self.run_natively(native.as_ref(), errand, started, &mut leg)).await?;
+        let begun = Notify::new();
+        let promoted = Box::pin(self.run_natively(native.as_ref(), errand, started, &mut leg, &begun)).await?;
         Ok(promote(promoted, reason))
     }
 
@@ -95,11 +105,13 @@ impl Runtime {
         errand: Errand,
         started: Instant,
         live: &mut dyn LiveOutput,
+        begun: &Notify,
     ) -> Result<Outcome, RunError> {
         let before = started.elapsed();
         let wall = errand.plan.limits().wall.saturating_sub(before);
         let errand = errand.with(|plan| plan.within(wall));
         let ready = self.furnish_only(&errand, EngineId::Native, live).await?;
+        begun.notify_one();
         let mut outcome = run_on(native, ready, live).await?;
         outcome.usage.wall += before;
         Ok(outcome)
@@ -110,44 +122,85 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Two runs of the same program; the first to finish wins.
-async fn race(
-    mut first: std::pin::Pin<&mut impl Future<Output = Result<Outcome, EngineError>>>,
-    second: impl Future<Output = Result<Outcome, RunError>>,
-    stage: &Stage<'_>,
-) -> Result<Outcome, RunError> {
-    let mut second = pin!(second);
-    // The one that is expected to win is the one that is shown, unless the other one's output is on show already.
-    let shown = stage.commit(EngineId::Native);
-    let native_outcome =
-        |outcome: Outcome| promote(outcome, format!("it was still computing after {} s", HEDGE_AFTER.as_secs()));
-    let wasm_outcome = tokio::select! {
-        outcome = &mut first => outcome,
-        outcome = &mut second, if shown => match outcome {
-            Ok(outcome) => return Ok(native_outcome(outcome)),
-            // One that cannot start is no reason to stop the other. It has shown nothing.
-            Err(error) => {
-                let outcome = first.await?;
-                return if stage.switch_to(EngineId::Wasm) { Ok(explain(outcome, None)) } else { Err(error) };
-            }
-        },
-    };
-    match wasm_outcome {
-        // What the caller has seen is the start of this run's output too: show the rest. At the deadline it is this one that got further.
-        Ok(outcome)
-            if matches!(outcome.status, Status::Completed { .. } | Status::TimedOut)
-                && outcome.unsupported.is_none() =>
-        {
-            if stage.switch_to(EngineId::Wasm) {
-                return Ok(outcome);
+/// Two runs of the same program. The first to finish wins, unless it is the native one and fails where the other has not.
+struct Race<'a, 's, F, S> {
+    first: Pin<&'a mut F>,
+    second: Pin<Box<S>>,
+    stage: &'a Stage<'s>,
+}
+
+impl<F, S> Race<'_, '_, F, S>
+where
+    F: Future<Output = Result<Outcome, EngineError>>,
+    S: Future<Output = Result<Outcome, RunError>>,
+{
+    /// While nothing is shown either can win; the native one is expected to, and is shown once it has passed its probation.
+    async fn decide(mut self, begun: &Notify) -> Result<Outcome, RunError> {
+        let probation = async {
+            begun.notified().await;
+            tokio::time::sleep(PROBATION).await;
+        };
+        tokio::select! {
+            outcome = &mut self.first => match outcome {
+                Ok(outcome) if is_final(&outcome) => {
+                    self.stage.commit(EngineId::Wasm);
+                    Ok(outcome)
+                }
+                // Something that native code may be able to do, unless the caller has seen this one's output.
+                outcome if self.stage.commit(EngineId::Native) => {
+                    drop(outcome);
+                    self.second.await.map(native_outcome)
+                }
+                outcome => Ok(explain(outcome?, None)),
+            },
+            outcome = &mut self.second => match outcome {
+                Ok(outcome) if outcome.status.is_success() && self.stage.commit(EngineId::Native) => {
+                    Ok(native_outcome(outcome))
+                }
+                // One that cannot run here is no reason to stop the other.
+                Ok(_) | Err(_) => self.go_on().await,
+            },
+            () = probation => {
+                if self.stage.commit(EngineId::Native) { self.finish().await } else { self.go_on().await }
             }
         }
-        // Both ends are at the same deadline, or it is something that native code may be able to do.
-        Ok(outcome) if !shown => return Ok(explain(outcome, None)),
-        Err(error) if !shown => return Err(error.into()),
-        Ok(_) | Err(_) => {}
     }
-    second.await.map(native_outcome)
+
+    /// WebAssembly's alone.
+    async fn go_on(self) -> Result<Outcome, RunError> {
+        drop(self.second);
+        self.stage.commit(EngineId::Wasm);
+        Ok(explain(self.first.await?, None))
+    }
+
+    /// The native one is on show.
+    async fn finish(mut self) -> Result<Outcome, RunError> {
+        tokio::select! {
+            // What the caller has seen is the start of this run's output too: show the rest. At the deadline it is this one that got further.
+            outcome = &mut self.first => match outcome {
+                Ok(outcome) if is_final(&outcome) && self.stage.switch_to(EngineId::Wasm) => Ok(outcome),
+                Ok(_) | Err(_) => self.second.await.map(native_outcome),
+            },
+            outcome = &mut self.second => match outcome {
+                Ok(outcome) => Ok(native_outcome(outcome)),
+                Err(error) => {
+                    let is_switched = self.stage.switch_to(EngineId::Wasm);
+                    let outcome = self.first.await?;
+                    let is_switched = is_switched || self.stage.switch_to(EngineId::Wasm);
+                    if is_switched { Ok(explain(outcome, None)) } else { Err(error) }
+                }
+            },
+        }
+    }
+}
+
+/// Whether another engine could not have brought it to a better end.
+fn is_final(outcome: &Outcome) -> bool {
+    matches!(outcome.status, Status::Completed { .. } | Status::TimedOut) && outcome.unsupported.is_none()
+}
+
+fn native_outcome(outcome: Outcome) -> Outcome {
+    promote(outcome, format!("it was still computing after {} s", HEDGE_AFTER.as_secs()))
 }
 
 fn promote(mut outcome: Outcome, reason: String) -> Outcome {

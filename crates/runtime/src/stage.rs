@@ -45,7 +45,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Shows this run instead of the other one, if what was shown so far is the start of what this one wrote. For a run that has ended.
+    /// Shows this run instead of the other one, if what was shown so far is the start of what this one wrote.
     pub(crate) fn switch_to(&self, engine: EngineId) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.shown == Some(engine) {

@@ -53,6 +53,24 @@ pub enum Setup {
     NoUserNamespaces,
 }
 
+/// `name;` makes `name::root` and `name::unprivileged` of a function that takes a [`Setup`].
+#[macro_export]
+macro_rules! in_both_setups {
+    ($($name:ident;)+) => {
+        $(mod $name {
+            #[test]
+            fn root() {
+                super::$name($crate::arena::Setup::Root);
+            }
+
+            #[test]
+            fn unprivileged() {
+                super::$name($crate::arena::Setup::Unprivileged);
+            }
+        })+
+    };
+}
+
 impl Setup {
     /// Every set-up.
     pub const ALL: [Self; 4] = [Self::Unprivileged, Self::Root, Self::MaskedProc, Self::NoUserNamespaces];

@@ -17,9 +17,9 @@ use crate::{claims, nothing_wrong};
 /// Blocks that are not run here, by page and first words, and the test that holds them or the reason why none can.
 #[rustfmt::skip]
 const ELSEWHERE: &[(&str, &str, Why)] = &[
-    ("README.md", "cargo install --path", Why::Not(BUILDS)),
+    ("README.md", "cargo install --locked --path", Why::Not(BUILDS)),
     ("README.md", "cargo test --workspace", Why::Not("this is one of those tests, and benchmarks measure release builds")),
-    ("docs/installing.md", "cargo install --path", Why::Not(BUILDS)),
+    ("docs/installing.md", "cargo install --locked --path", Why::Not(BUILDS)),
     ("docs/installing.md", "belljar setup --export", Why::Test("setup/archives.rs::what_is_exported_is_imported_without_building")),
     ("docs/installing.md", "cargo build --release", Why::Test(NPM)),
     ("docs/installing.md", "packaging/pypi/build", Why::Test(PYPI)),

@@ -340,26 +340,7 @@ fn without_namespaces_it_is_refused() {
     assert!(said.contains(reason), "{said}");
 }
 
-/// `name;` makes `name::root` and `name::unprivileged`.
-macro_rules! in_setups {
-    ($($name:ident;)+) => {
-        $(mod $name {
-            use testkit::arena::Setup;
-
-            #[test]
-            fn root() {
-                super::$name(Setup::Root);
-            }
-
-            #[test]
-            fn unprivileged() {
-                super::$name(Setup::Unprivileged);
-            }
-        })+
-    };
-}
-
-in_setups! {
+testkit::in_both_setups! {
     what_is_written_stays;
     it_is_where_it_is;
     what_is_read_only_stays_as_it_is;

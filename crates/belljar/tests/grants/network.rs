@@ -219,26 +219,7 @@ print([name for name in os.environ if 'proxy' in name.lower()])
     world.stage.assert_unharmed();
 }
 
-/// `name;` makes `name::root` and `name::unprivileged`.
-macro_rules! in_setups {
-    ($($name:ident;)+) => {
-        $(mod $name {
-            use testkit::arena::Setup;
-
-            #[test]
-            fn root() {
-                super::$name(Setup::Root);
-            }
-
-            #[test]
-            fn unprivileged() {
-                super::$name(Setup::Unprivileged);
-            }
-        })+
-    };
-}
-
-in_setups! {
+testkit::in_both_setups! {
     granted_hosts_are_reached;
     no_other_hosts;
     any_public_host;

@@ -48,11 +48,13 @@ fn what_goes_on_may_end_and_nothing_new_begins() {
     let mut served = serve(folder.path(), &["--drain", "20s"]);
     let endpoint = Endpoint::new(served.address());
     thread::scope(|scope| {
-        let going = scope.spawn(|| stdout(&endpoint, "sleep 1.5; echo finished"));
-        thread::sleep(Duration::from_millis(700));
+        let going = scope.spawn(|| stdout(&endpoint, "sleep 4; echo finished"));
+        thread::sleep(Duration::from_millis(1500));
         processes::terminate(served.pid());
-        thread::sleep(Duration::from_millis(100));
-        assert!(TcpStream::connect(served.address()).is_err(), "it still listens");
+        while TcpStream::connect(served.address()).is_ok() {
+            assert!(!going.is_finished(), "it still listens");
+            thread::sleep(Duration::from_millis(10));
+        }
         assert_eq!(going.join().expect("a thread"), "finished\n");
     });
     assert!(served.wait().expect("it ends").success());
@@ -74,7 +76,7 @@ fn a_silent_client_does_not_keep_a_server_from_its_end() {
     let started = Instant::now();
     processes::terminate(i32::try_from(server.id()).expect("a pid"));
     assert!(server.wait().expect("it ends").success());
-    assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 
 #[test]
@@ -91,7 +93,7 @@ fn what_does_not_end_in_time_is_ended() {
         let started = Instant::now();
         processes::terminate(served.pid());
         assert!(served.wait().expect("it ends").success());
-        assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
         assert!(going.join().expect("a thread").is_err(), "there is no answer to make up");
     });
     processes::assert_gone(&marker, processes::GRACE);

@@ -199,26 +199,7 @@ fn what_is_kept_is_its_owners() {
     assert_eq!((kept.mode() & 0o777, kept.uid()), (0o700, stage.uid()));
 }
 
-/// `name;` makes `name::root` and `name::unprivileged`.
-macro_rules! in_both_setups {
-    ($($name:ident;)+) => {
-        $(mod $name {
-            use testkit::arena::Setup;
-
-            #[test]
-            fn root() {
-                super::$name(Setup::Root);
-            }
-
-            #[test]
-            fn unprivileged() {
-                super::$name(Setup::Unprivileged);
-            }
-        })+
-    };
-}
-
-in_both_setups! {
+testkit::in_both_setups! {
     a_layer_stays_as_it_is;
     a_program_with_packages_has_no_way_out;
     a_wheel_keeps_to_itself;

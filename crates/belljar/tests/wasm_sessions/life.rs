@@ -17,10 +17,10 @@ async fn two_sessions_have_nothing_in_common() {
     assert_eq!(other.printed("python", code).await, "False [] [] False\n");
     // And wait for nobody.
     let started = Instant::now();
-    let sleep = "import time\ntime.sleep(0.4)";
+    let sleep = "import time\ntime.sleep(2)";
     let (first, second) = tokio::join!(one.cell("python", sleep), other.cell("python", sleep));
     assert!(first.status.is_success() && second.status.is_success());
-    assert!(started.elapsed() < Duration::from_millis(790), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_millis(3_900), "{:?}", started.elapsed());
     assert_eq!(stage.wall.started().len(), 1);
     let mut stranger = stage.open_as(request_of("ada", "python", "0")).await;
     let outcome = stranger.run(request_of("ada", "python", "1")).await;

@@ -14,8 +14,9 @@ use oxc::ast::ast::{
 use oxc::span::{GetSpan as _, SourceType, Span};
 use wasmtime::Result;
 
-use super::engine::{Hook, Js, Running, Value};
+use super::engine::{Hook, Js, Running};
 use super::program::{self, Insertion, Kind, Prepared};
+use super::value::Value;
 use super::{Circumstances, HANDLER_FAILED, USES_DENO, exit_code, unexpected, variables};
 use crate::driver::Cell;
 use crate::guest::CellState;

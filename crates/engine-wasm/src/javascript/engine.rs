@@ -1,88 +1,14 @@
-//! `QuickJS` as its exports show it: values, strings, calls.
-//!
-//! A value is 64 bits in WebAssembly: the upper half says what it is, the lower half is the number, or where the thing is in memory. What
-//! the lower half points to is the engine's own; nothing here follows it.
+//! `QuickJS` as its exports show it: memory, calls, what they return and throw.
+
+mod text;
 
 use wasmtime::{
     AsContext, AsContextMut, Caller, Func, Instance, Result, Store, StoreContext, StoreContextMut, Val, WasmParams,
     WasmResults,
 };
 
+use super::value::Value;
 use crate::guest::Guest;
-
-/// A JavaScript value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Value(u64);
-
-const TAG_STRING: i32 = -7;
-const TAG_STRING_ROPE: i32 = -6;
-const TAG_INT: i32 = 0;
-const TAG_BOOL: i32 = 1;
-const TAG_UNDEFINED: i32 = 3;
-const TAG_EXCEPTION: i32 = 6;
-const TAG_FIRST: i32 = -9;
-const TAG_FLOAT: i32 = 8;
-/// What is added to a number's bits so that they look like none of the tags.
-const FLOAT_OFFSET: u64 = (0x7ff8_0000 + TAG_FIRST.unsigned_abs() as u64 + 1) << 32;
-
-impl Value {
-    pub(super) const UNDEFINED: Self = Self::tagged(TAG_UNDEFINED, 0);
-
-    const fn tagged(tag: i32, payload: u32) -> Self {
-        Self((tag.cast_unsigned() as u64) << 32 | payload as u64)
-    }
-
-    pub(super) const fn int(number: i32) -> Self {
-        Self::tagged(TAG_INT, number.cast_unsigned())
-    }
-
-    /// True or false, as C has them.
-    pub(super) fn bool(value: i32) -> Self {
-        Self::tagged(TAG_BOOL, u32::from(value != 0))
-    }
-
-    pub(super) fn float(number: f64) -> Self {
-        // All that are not a number are one.
-        let bits = if number.is_nan() { 0x7ff8_0000_0000_0000 } else { number.to_bits() };
-        Self(bits.wrapping_sub(FLOAT_OFFSET))
-    }
-
-    fn tag(self) -> i32 {
-        let tag = ((self.0 >> 32) as u32).cast_signed();
-        // Every other pattern is a number.
-        if (TAG_FIRST..TAG_FLOAT).contains(&tag) { tag } else { TAG_FLOAT }
-    }
-
-    fn payload(self) -> u32 {
-        let [a, b, c, d, ..] = self.0.to_le_bytes();
-        u32::from_le_bytes([a, b, c, d])
-    }
-
-    pub(super) fn is_undefined(self) -> bool {
-        self.tag() == TAG_UNDEFINED
-    }
-
-    pub(super) fn is_exception(self) -> bool {
-        self.tag() == TAG_EXCEPTION
-    }
-
-    pub(super) fn is_string(self) -> bool {
-        matches!(self.tag(), TAG_STRING | TAG_STRING_ROPE)
-    }
-
-    /// The number that it is; of anything else NaN.
-    pub(super) fn number(self) -> f64 {
-        match self.tag() {
-            TAG_INT | TAG_BOOL => f64::from(self.payload().cast_signed()),
-            TAG_FLOAT => f64::from_bits(self.0.wrapping_add(FLOAT_OFFSET)),
-            _ => f64::NAN,
-        }
-    }
-
-    pub(super) fn is_true(self) -> bool {
-        self.tag() == TAG_BOOL && self.payload() != 0
-    }
-}
 
 /// Why a call of the host does not return a value.
 #[derive(Debug)]
@@ -267,8 +193,7 @@ impl<'a, S: Scope> Js<'a, S> {
     }
 
     pub(super) fn free(&mut self, value: Value) -> Result<()> {
-        // Numbers and the like have nothing to be freed.
-        if value.tag() >= 0 {
+        if !value.is_counted() {
             return Ok(());
         }
         let context = self.context();
@@ -423,86 +348,6 @@ impl<'a, S: Scope> Js<'a, S> {
         Ok(Value(self.call("JS_PromiseResult", (context, promise.0))?))
     }
 
-    /// A value as text, converted if it is none.
-    pub(super) fn text(&mut self, value: Value) -> Result<String, Stop> {
-        self.with_text(value, |bytes, _| Ok(from_wtf8(bytes)))
-    }
-
-    /// Hands the bytes of a text over, in UTF-8 but for halves of surrogate pairs, without a copy.
-    pub(super) fn with_text<T>(
-        &mut self,
-        value: Value,
-        take: impl FnOnce(&[u8], &mut Guest) -> Result<T>,
-    ) -> Result<T, Stop> {
-        let length_at = self.places.table + LENGTH_AT;
-        let parameters = (self.context(), length_at, value.0, 0_u32);
-        let pointer = self.call::<_, u32>("JS_ToCStringLen2", parameters)?;
-        if pointer == 0 {
-            return Err(Stop::Thrown);
-        }
-        let length = u32::from_le_bytes(self.read(length_at)?);
-        let (memory, guest) = Guest::split(self.scope)?;
-        let taken = take(slice(memory, pointer, length)?, guest)?;
-        let context = self.context();
-        self.call::<_, ()>("JS_FreeCString", (context, pointer))?;
-        Ok(taken)
-    }
-
-    /// Hands the bytes of a `Uint8Array` over, or of a text.
-    pub(super) fn with_bytes<T>(
-        &mut self,
-        value: Value,
-        take: impl FnOnce(&[u8], &mut Guest) -> Result<T>,
-    ) -> Result<T, Stop> {
-        if value.is_string() {
-            return self.with_text(value, |bytes, guest| match std::str::from_utf8(bytes) {
-                Ok(_) => take(bytes, guest),
-                Err(_) => take(from_wtf8(bytes).as_bytes(), guest),
-            });
-        }
-        let length_at = self.places.table + LENGTH_AT;
-        let parameters = (self.context(), length_at, value.0);
-        let pointer = self.call::<_, u32>("JS_GetUint8Array", parameters)?;
-        let length = u32::from_le_bytes(self.read(length_at)?);
-        if pointer == 0 && length > 0 {
-            return Err(Stop::Thrown);
-        }
-        let (memory, guest) = Guest::split(self.scope)?;
-        Ok(take(slice(memory, pointer, length)?, guest)?)
-    }
-
-    pub(super) fn new_text(&mut self, text: &str) -> Result<Value, Stop> {
-        self.new_from(text.as_bytes(), "JS_NewStringLen")
-    }
-
-    pub(super) fn new_bytes(&mut self, bytes: &[u8]) -> Result<Value, Stop> {
-        self.new_from(bytes, "JS_NewUint8ArrayCopy")
-    }
-
-    fn new_from(&mut self, bytes: &[u8], function: &str) -> Result<Value, Stop> {
-        let length = u32::try_from(bytes.len()).map_err(wasmtime::Error::from)?;
-        let Some(pointer) = self.put(bytes)? else { return Err(self.throw_out_of_memory()) };
-        let parameters = (self.context(), pointer, length);
-        let value = Value(self.call(function, parameters)?);
-        self.release(pointer)?;
-        if value.is_exception() { Err(Stop::Thrown) } else { Ok(value) }
-    }
-
-    /// Room for `length` bytes, which the caller fills and releases.
-    pub(super) fn allocate(&mut self, length: u32) -> Result<u32, Stop> {
-        match self.call::<u32, u32>("malloc", length)? {
-            0 => Err(self.throw_out_of_memory()),
-            pointer => Ok(pointer),
-        }
-    }
-
-    /// A `Uint8Array` of bytes that are in memory already.
-    pub(super) fn new_bytes_at(&mut self, pointer: u32, length: u32) -> Result<Value, Stop> {
-        let parameters = (self.context(), pointer, length);
-        let value = Value(self.call("JS_NewUint8ArrayCopy", parameters)?);
-        if value.is_exception() { Err(Stop::Thrown) } else { Ok(value) }
-    }
-
     /// What a call of the host returns: a value, in memory that the engine releases.
     pub(super) fn hand_over(&mut self, value: Value) -> Result<u32> {
         let pointer = self.call::<u32, u32>("malloc", VALUE_BYTES)?;
@@ -521,14 +366,6 @@ impl<'a, S: Scope> Js<'a, S> {
     pub(super) fn argument(&mut self, list: u32, index: u32) -> Result<Value> {
         let pointer = u32::from_le_bytes(self.read(list.saturating_add(index * 4))?);
         self.value_at(pointer)
-    }
-
-    /// A C string.
-    pub(super) fn c_string(&mut self, pointer: u32) -> Result<String> {
-        let (memory, _) = Guest::split(self.scope)?;
-        let bytes = memory.get(pointer as usize..).unwrap_or_default();
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        Ok(String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned())
     }
 
     /// Copies bytes into memory, with a NUL behind them. None when there is no memory.
@@ -587,50 +424,10 @@ pub(super) fn call<S: Scope, P: WasmParams, R: WasmResults>(scope: &mut S, name:
     function.typed::<P, R>(scope.as_context())?.call(scope.as_context_mut(), parameters)
 }
 
-fn slice(memory: &[u8], pointer: u32, length: u32) -> Result<&[u8]> {
-    let bytes = memory.get(pointer as usize..).and_then(|rest| rest.get(..length as usize));
-    bytes.ok_or_else(outside)
-}
-
 fn outside() -> wasmtime::Error {
     wasmtime::Error::msg("QuickJS points outside its memory")
 }
 
 fn no_memory() -> wasmtime::Error {
     wasmtime::Error::msg("QuickJS has no memory left")
-}
-
-/// Text of JavaScript: UTF-8, except that half a surrogate pair is written like a character of its own. One U+FFFD stands for each.
-fn from_wtf8(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        // Such a half is three bytes, each of which is its own invalid chunk; only the first starts one.
-        if !chunk.invalid().is_empty() && chunk.invalid().first().is_some_and(|byte| *byte >= 0xc0) {
-            text.push(char::REPLACEMENT_CHARACTER);
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_what_the_engine_takes_them_for() {
-        for number in [0.0, -0.0, 1.5, -1.0e300, f64::INFINITY, f64::MIN_POSITIVE] {
-            assert_eq!(Value::float(number).number().to_bits(), number.to_bits());
-        }
-        assert!(Value::float(f64::NAN).number().is_nan());
-        assert_eq!(Value::int(-7).number().to_bits(), (-7.0_f64).to_bits());
-        assert!(Value::UNDEFINED.is_undefined() && Value::UNDEFINED.number().is_nan());
-        assert!(Value::bool(1).is_true() && !Value::bool(0).is_true());
-    }
-
-    #[test]
-    fn half_a_pair_is_one_replacement() {
-        assert_eq!(from_wtf8("a€🎉".as_bytes()), "a€🎉");
-        assert_eq!(from_wtf8(b"a\xed\xa0\x80b\xed\xb0\x80"), "a\u{fffd}b\u{fffd}");
-    }
 }

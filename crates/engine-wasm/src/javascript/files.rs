@@ -3,8 +3,9 @@
 use belljar_wasi::{Errno, FileKind, Stat};
 use wasmtime::Result;
 
-use super::engine::{Stop, Value};
+use super::engine::Stop;
 use super::host::Call;
+use super::value::Value;
 
 /// How a file is written; the numbers are the prelude's.
 const APPEND: u32 = 1;

@@ -8,8 +8,9 @@ use std::time::Duration;
 use belljar_wasi::{End, Host as _, OutputStream};
 use wasmtime::{Caller, Result};
 
-use super::engine::{Js, Places, Stop, Value};
+use super::engine::{Js, Places, Stop};
 use super::program::{Kind, Prepared, Role};
+use super::value::Value;
 use super::{address, digest, files};
 use crate::guest::{CellState, Guest};
 use crate::protocol::ReportedError;

@@ -48,36 +48,13 @@ fn meant(parameter: &str, choice: u64) -> u64 {
     }
 }
 
-/// A wasm value of an ABI type from any bits.
-trait FromBits {
-    fn from_bits(bits: u64) -> Self;
-}
-
-impl FromBits for u32 {
-    fn from_bits(bits: u64) -> Self {
-        Self::try_from(bits & u64::from(Self::MAX)).unwrap()
-    }
-}
-
-impl FromBits for u64 {
-    fn from_bits(bits: u64) -> Self {
-        bits
-    }
-}
-
-impl FromBits for i64 {
-    fn from_bits(bits: u64) -> Self {
-        bits.cast_signed()
-    }
-}
-
 macro_rules! table {
     ($($name:ident($($parameter:ident: $type:ty),*) -> $result:ty;)*) => {
         [$((
             stringify!($name),
             (|context, memory, arguments| {
                 let mut arguments = arguments.iter();
-                $(let $parameter = <$type>::from_bits(arguments.next().unwrap().bits(stringify!($parameter)));)*
+                $(let $parameter = arguments.next().unwrap().bits(stringify!($parameter)) as $type;)*
                 arguments.next();
                 context.$name(memory, $($parameter),*).map(|_| ())
             }) as Function,
@@ -85,6 +62,7 @@ macro_rules! table {
     };
 }
 
+#[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "any bits do")]
 fn functions() -> Vec<(&'static str, Function)> {
     for_each_function!(table).to_vec()
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use attacks::verdict::{Finding, Verdict};
-use sandbox::Level;
+use sandbox::{EngineId, Level};
 use serde::Serialize;
 use serde_json::json;
 
@@ -23,6 +23,8 @@ const GROUPS: &[&str] = &[
     "grants",
     "host",
 ];
+
+const ENGINES: [EngineId; 2] = [EngineId::Native, EngineId::Wasm];
 
 pub(super) struct Report {
     pub(super) level: Level,
@@ -46,9 +48,8 @@ impl Report {
     /// Whether runs were attacked, and nothing got through that may not.
     pub(super) fn passes(&self) -> bool {
         let score = self.score();
-        let is_blocked =
-            |finding: &Finding| finding.engine.is_some() && matches!(finding.verdict, Verdict::Blocked { .. });
-        self.accepted && self.findings.iter().any(is_blocked) && score.through == 0 && score.unclear == 0
+        let was_attacked = ENGINES.into_iter().any(|engine| self.blocked_in(engine) > 0);
+        self.accepted && was_attacked && score.through == 0 && score.unclear == 0
     }
 
     fn score(&self) -> Score {
@@ -63,6 +64,12 @@ impl Report {
             } += 1;
         }
         score
+    }
+
+    fn blocked_in(&self, engine: EngineId) -> usize {
+        let is_blocked =
+            |finding: &&Finding| finding.engine == Some(engine) && matches!(finding.verdict, Verdict::Blocked { .. });
+        self.findings.iter().filter(is_blocked).count()
     }
 
     fn of<'a>(&'a self, group: &'a str) -> impl Iterator<Item = &'a Finding> {
@@ -91,6 +98,10 @@ impl Report {
         let Score { blocked, through, granted, not_tried, unclear } = self.score();
         let mut parts =
             vec![format!("blocked {blocked} of {} in {:.1} s", blocked + through + unclear, self.took.as_secs_f64())];
+        let unattacked = ENGINES.into_iter().filter(|engine| self.blocked_in(*engine) == 0);
+        parts.extend(
+            unattacked.map(|engine| format!("NOTHING TRIED in engine {engine}, which this says nothing about")),
+        );
         let names = |name: &str| {
             let of = self.findings.iter().filter(|finding| finding.verdict.name() == name);
             of.map(|finding| finding.name.as_str()).collect::<Vec<_>>().join(", ")
@@ -121,6 +132,10 @@ impl Report {
                 "unclear": unclear,
                 "granted": granted,
                 "not_tried": not_tried,
+            },
+            "blocked_in": {
+                "native": self.blocked_in(EngineId::Native),
+                "wasm": self.blocked_in(EngineId::Wasm),
             },
             "probes": probes,
         });
@@ -179,8 +194,6 @@ fn why(verdict: &Verdict) -> String {
 
 #[cfg(test)]
 mod tests {
-    use sandbox::EngineId;
-
     use super::*;
 
     fn report(verdicts: Vec<Verdict>) -> Report {
@@ -224,7 +237,7 @@ mod tests {
             Verdict::through("root:*"),
             Verdict::NotTried { why: "no terminal".to_owned() },
         ];
-        let line = "blocked 1 of 2 in 1.5 s; 1 NOT BLOCKED: read-shadow; 1 not tried: read-shadow\n";
+        let line = "blocked 1 of 2 in 1.5 s; NOTHING TRIED in engine wasm, which this says nothing about; 1 NOT BLOCKED: read-shadow; 1 not tried: read-shadow\n";
         assert_eq!(report(all).last_line(), line);
     }
 }
