@@ -2,6 +2,7 @@
 
 mod address;
 mod cell;
+mod depth;
 mod digest;
 mod engine;
 mod files;

@@ -201,6 +201,23 @@ async fn a_flood_is_held_back() {
     assert!(peak(server.worker()) < 512 << 20, "the worker took {} bytes", peak(server.worker()));
 }
 
+/// The stack of whoever reads a program before the engine does, which is the worker's. What else hides how deep a text is, `depth.rs` tries.
+#[tokio::test]
+async fn programs_that_hide_how_deep_they_are() {
+    let Some(server) = Server::start(2) else { return };
+    let deep = ["(".repeat(100_000), "1".to_owned(), ")".repeat(100_000)].concat();
+    for veil in ["", "var x = /[/*]/;\n", "let x\n/'/.y;", "var x = `it's`;", "// x\r"] {
+        for language in ["javascript", "typescript"] {
+            let outcome = server.run(request(language, &[veil, "var y = ", &deep].concat())).await;
+            assert!(!outcome.status.is_success(), "{language} {veil}: {outcome:?}");
+        }
+        let code = format!("require('fs').writeFileSync('a.js', {veil:?} + '('.repeat(1e5));\nrequire('./a.js')");
+        let outcome = server.run(request("javascript", &code)).await;
+        assert!(!outcome.status.is_success(), "{code}: {outcome:?}");
+    }
+    server.worker();
+}
+
 fn peak(pid: u32) -> u64 {
     testkit::processes::peak_memory(i32::try_from(pid).expect("a pid")).expect("it lives")
 }

@@ -14,6 +14,7 @@ use oxc::ast::ast::{
 use oxc::span::{GetSpan as _, SourceType, Span};
 use wasmtime::Result;
 
+use super::depth::{Obstacle, Syntax};
 use super::engine::{Hook, Js, Running};
 use super::program::{self, Insertion, Kind, Prepared};
 use super::value::Value;
@@ -104,26 +105,29 @@ fn start(js: &mut Js<'_, Running<'_>>, cell: &Cell<'_>) -> Result<()> {
 
 /// The text for the engine, and what there is to know about it.
 fn prepare(source: &str, dialect: Dialect) -> (Prepared<'_>, i32) {
-    if program::is_too_deep(source) {
-        return (Prepared::plain(source.into(), Kind::Script), 0);
-    }
     match dialect {
         Dialect::Plain => {
             let source = program::without_hashbang(source);
             let (text, kind, insertions, facts) = rewrite(&source);
             (Prepared::changed(text, kind, insertions, None), facts)
         }
-        Dialect::TypeScript => match typescript::to_javascript_cell(source) {
-            Ok(javascript) => {
-                let (text, kind, insertions, facts) = rewrite(&javascript.text);
-                (Prepared::changed(text, kind, insertions, Some(javascript.places)), facts)
+        Dialect::TypeScript => {
+            let obstacle = Obstacle::find(source, Syntax::TypeScript).map(|obstacle| obstacle.explain(source));
+            match obstacle.map_or_else(|| typescript::to_javascript_cell(source), Err) {
+                Ok(javascript) => {
+                    let (text, kind, insertions, facts) = rewrite(&javascript.text);
+                    (Prepared::changed(text, kind, insertions, Some(javascript.places)), facts)
+                }
+                Err(error) => (Prepared::refused(&error), 0),
             }
-            Err(error) => (Prepared::refused(&error), 0),
-        },
+        }
     }
 }
 
 fn rewrite(source: &str) -> (String, Kind, Vec<Insertion>, i32) {
+    if Obstacle::find(source, Syntax::JavaScript).is_some() {
+        return (source.to_owned(), Kind::Script, Vec::new(), 0);
+    }
     let allocator = Allocator::default();
     let may_wait = ["await", "import", "export"].iter().any(|word| source.contains(word));
     if may_wait {

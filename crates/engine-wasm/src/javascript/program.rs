@@ -13,6 +13,7 @@ use oxc::span::{GetSpan as _, SourceType, Span};
 use oxc::syntax::scope::ScopeFlags;
 use serde::Serialize;
 
+use super::depth::{Obstacle, Syntax};
 use crate::typescript::{self, SyntaxError, Token};
 
 /// How a text is run. The numbers are the prelude's too.
@@ -65,12 +66,6 @@ pub(super) struct Insertion {
 const MODULE_VALUE: &str = "export const __belljar_value = (";
 const SCRIPT_VALUE: &str = "return (";
 
-/// Brackets in brackets, beyond which no text is looked at here: reading one takes stack for each. The engine reads such texts too, and
-/// counts its stack.
-const MAX_NESTING: usize = 400;
-/// Likewise for words and signs that can each be the operand of the one before.
-const MAX_CHAIN: usize = 2_000;
-
 impl<'s> Prepared<'s> {
     /// Looks at the text of the file `name`.
     pub(super) fn new(source: &'s str, name: &str, role: Role) -> Self {
@@ -78,7 +73,7 @@ impl<'s> Prepared<'s> {
             return Self::from_typescript(source, name, role);
         }
         let source = without_hashbang(source);
-        if is_too_deep(&source) {
+        if Obstacle::find(&source, Syntax::JavaScript).is_some() {
             return Self::plain(source, guessed_kind(name));
         }
         let allocator = Allocator::default();
@@ -99,9 +94,9 @@ impl<'s> Prepared<'s> {
     }
 
     fn from_typescript(source: &'s str, name: &str, role: Role) -> Self {
-        if is_too_deep(source) {
-            let message = "it is nested too deeply".to_owned();
-            return Self::refused(&SyntaxError { message, line: 1, column: 1 });
+        let syntax = if ending(name) == "tsx" { Syntax::TypeScriptWithElements } else { Syntax::TypeScript };
+        if let Some(obstacle) = Obstacle::find(source, syntax) {
+            return Self::refused(&obstacle.explain(source));
         }
         match typescript::to_javascript(source, name) {
             Ok(javascript) => {
@@ -290,89 +285,6 @@ pub(super) fn awaits(program: &Program<'_>) -> bool {
     search.found
 }
 
-/// Whether reading the text could take more stack than there is: counts brackets that are open, and in each of them the signs and words
-/// that can have all that follows as their operand. Where a statement surely ends, counting starts again.
-pub(super) fn is_too_deep(source: &str) -> bool {
-    let mut levels = vec![0_usize];
-    let mut depth = 0_usize;
-    let mut rest = source.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let mut take = 1;
-        match byte {
-            b'(' | b'[' | b'{' => levels.push(0),
-            b')' | b']' | b'}' if levels.len() > 1 => depth -= levels.pop().unwrap_or(0),
-            b';' | b',' => restart(&mut levels, &mut depth),
-            b'/' if after.starts_with(b"/") => take = length_until(rest, b"\n"),
-            b'/' if after.starts_with(b"*") => take = length_until(rest, b"*/"),
-            b'"' | b'\'' => take = string_length(rest),
-            b'!' | b'~' | b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'<' | b'=' | b'?' | b':' | b'.'
-            | b'`' => {
-                count(&mut levels, &mut depth);
-            }
-            _ if is_word(byte) => {
-                take = rest.iter().position(|byte| !is_word(*byte)).unwrap_or(rest.len());
-                match rest.get(..take).unwrap_or_default() {
-                    b"const" | b"var" | b"return" | b"throw" | b"try" | b"switch" | b"export" | b"break"
-                    | b"continue" => {
-                        restart(&mut levels, &mut depth);
-                    }
-                    b"typeof" | b"void" | b"delete" | b"await" | b"yield" | b"new" | b"if" | b"for" | b"while"
-                    | b"do" | b"else" | b"with" | b"extends" | b"in" | b"of" | b"instanceof" | b"keyof" | b"as"
-                    | b"satisfies" => {
-                        count(&mut levels, &mut depth);
-                    }
-                    _ => {}
-                }
-            }
-            _ => {}
-        }
-        if levels.len() > MAX_NESTING || depth > MAX_CHAIN {
-            return true;
-        }
-        rest = rest.get(take..).unwrap_or_default();
-    }
-    false
-}
-
-fn count(levels: &mut [usize], depth: &mut usize) {
-    if let Some(level) = levels.last_mut() {
-        *level += 1;
-        *depth += 1;
-    }
-}
-
-fn restart(levels: &mut [usize], depth: &mut usize) {
-    if let Some(level) = levels.last_mut() {
-        *depth -= *level;
-        *level = 0;
-    }
-}
-
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
-}
-
-/// How far it is to the end of the first of these.
-fn length_until(text: &[u8], end: &[u8]) -> usize {
-    text.windows(end.len()).skip(1).position(|window| window == end).map_or(text.len(), |at| at + 1 + end.len())
-}
-
-/// How long the string is that starts here. One that does not end, ends with its line.
-fn string_length(text: &[u8]) -> usize {
-    let quote = text.first().copied();
-    let mut escaped = false;
-    for (index, byte) in text.iter().enumerate().skip(1) {
-        match byte {
-            b'\n' if !escaped => return index,
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            byte if Some(*byte) == quote => return index + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -480,7 +392,7 @@ mod tests {
     fn long_programs_are_not_deep() {
         let source =
             "// a comment, and some words that say nothing\nconst x = { a: [1, 2], b: f(3) };\n".repeat(20_000);
-        assert!(!is_too_deep(&source));
+        assert_eq!(Obstacle::find(&source, Syntax::JavaScript), None);
         let table = format!("const table = [{}];\ntable.length", "{ a: 1, b: 'two' }, ".repeat(20_000));
         assert!(main(&table).1.contains("return ("));
         let comments = "// only words, no end of anything in here at all\n".repeat(20_000);

@@ -1,0 +1,727 @@
+//! Whether a text can be read here. Reading one takes stack for everything that is open at a time, of which the reader keeps no count, and a
+//! stack that is full ends the whole worker. So what is open is counted first, and never too low: where two readings of a text are possible
+//! that differ in it, nothing is read at all. What is not valid need not be counted beyond the place at which the reader gives up.
+
+use crate::typescript::{self, SyntaxError};
+
+/// Brackets in brackets, beyond which no text is looked at here. The engine reads such texts too, and counts its stack.
+const MAX_NESTING: usize = 400;
+/// Likewise for words and signs that can each be the operand of the one before.
+const MAX_CHAIN: usize = 2_000;
+
+/// What is written in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Syntax {
+    JavaScript,
+    TypeScript,
+    /// With elements in it, whose text is like no other.
+    TypeScriptWithElements,
+}
+
+/// Why a text is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    TooDeep,
+    /// How deep cannot be told, for what is at this place.
+    Unclear(usize),
+    /// How deep cannot be told of texts like this.
+    Elements,
+}
+
+impl Obstacle {
+    /// What is in the way of reading the text.
+    pub(super) fn find(source: &str, syntax: Syntax) -> Option<Self> {
+        if is_surely_shallow(source.as_bytes()) {
+            None
+        } else if syntax == Syntax::TypeScriptWithElements {
+            Some(Self::Elements)
+        } else {
+            Scanner::new(source.as_bytes(), syntax).scan().err()
+        }
+    }
+
+    /// What is said of a text that cannot do without being read.
+    pub(super) fn explain(self, source: &str) -> SyntaxError {
+        let (message, offset) = match self {
+            Self::TooDeep => ("it is nested too deeply".to_owned(), 0),
+            Self::Elements => ("with elements in it, it cannot be so long".to_owned(), 0),
+            Self::Unclear(at) => {
+                let message = "whether this is a division or a regular expression is not clear enough in so long a \
+                               program: put a regular expression in parentheses";
+                (message.to_owned(), at)
+            }
+        };
+        let (line, column) = typescript::position(source, offset);
+        SyntaxError { message, line, column }
+    }
+}
+
+/// Whether there is too little of everything in the text for any reading of it to be deep.
+fn is_surely_shallow(text: &[u8]) -> bool {
+    let (brackets, others) = tally(text);
+    brackets <= MAX_NESTING && brackets + others <= MAX_CHAIN
+}
+
+/// How many brackets there are that open, and how many signs and words that can be open too.
+fn tally(text: &[u8]) -> (usize, usize) {
+    let (mut brackets, mut others) = (0, 0);
+    let mut rest = text;
+    while let Some(&byte) = rest.first() {
+        let mut length = 1;
+        match byte {
+            b'(' | b'[' | b'{' => brackets += 1,
+            _ if is_word(byte) => {
+                length = word_length(rest);
+                others += usize::from(has_operand(rest.get(..length).unwrap_or_default()));
+            }
+            _ => others += usize::from(is_sign(byte)),
+        }
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    (brackets, others)
+}
+
+/// What the last token was, for a `/` that may follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// It ended something that can be divided, unless another line begins.
+    Operand,
+    /// It wants an operand.
+    Operator,
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bracket {
+    Round,
+    Square,
+    Curly,
+    /// `${`
+    Template,
+}
+
+/// A bracket that is open.
+#[derive(Debug)]
+struct Open {
+    bracket: Bracket,
+    before: Before,
+    /// What is open in it, each within the one before: up to the end of the statement,
+    statement: usize,
+    /// and, within that, up to the end of the part of a list.
+    chain: usize,
+}
+
+struct Scanner<'s> {
+    text: &'s [u8],
+    rest: &'s [u8],
+    syntax: Syntax,
+    open: Vec<Open>,
+    /// All that is open in all brackets.
+    depth: usize,
+    before: Before,
+    /// The last byte of the last token.
+    last: u8,
+    line: Line,
+    end: End,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    Same,
+    /// There is something between this and the last token that may be the end of a line.
+    Unclear,
+    /// Another began after the last token.
+    New,
+}
+
+/// What is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Chain,
+    Statement,
+}
+
+/// Whether a semicolon has ended the statement, unless it goes on all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    No,
+    Perhaps,
+}
+
+impl<'s> Scanner<'s> {
+    fn new(text: &'s [u8], syntax: Syntax) -> Self {
+        let outermost = Open { bracket: Bracket::Curly, before: Before::Operator, statement: 0, chain: 0 };
+        Self {
+            text,
+            rest: text,
+            syntax,
+            open: vec![outermost],
+            depth: 0,
+            before: Before::Operator,
+            last: b';',
+            line: Line::New,
+            end: End::No,
+        }
+    }
+
+    fn scan(mut self) -> Result<(), Obstacle> {
+        let start = self.rest.strip_prefix("\u{feff}".as_bytes()).unwrap_or(self.rest);
+        if start.starts_with(b"#!") {
+            self.rest = start;
+            self.skip(line_length(start));
+        }
+        while let Some(&byte) = self.rest.first() {
+            match byte {
+                b' ' | b'\t' | 0x0b | 0x0c => self.skip(1),
+                b'\n' | b'\r' => {
+                    self.line = Line::New;
+                    self.skip(1);
+                }
+                b'/' if self.rest.starts_with(b"//") => self.skip(line_length(self.rest)),
+                b'/' if self.rest.starts_with(b"/*") => self.skip_comment(),
+                _ => self.token(byte)?,
+            }
+            if self.open.len() > MAX_NESTING || self.depth > MAX_CHAIN {
+                return Err(Obstacle::TooDeep);
+            }
+        }
+        Ok(())
+    }
+
+    fn token(&mut self, byte: u8) -> Result<(), Obstacle> {
+        if is_word(byte) {
+            self.word();
+            return Ok(());
+        }
+        self.settle_end(b"");
+        match byte {
+            b'(' => self.enter(Bracket::Round),
+            b'[' => self.enter(Bracket::Square),
+            b'{' => self.enter(Bracket::Curly),
+            b')' => self.leave(Bracket::Round),
+            b']' => self.leave(Bracket::Square),
+            b'}' if self.open.last().is_some_and(|open| open.bracket == Bracket::Template) => {
+                self.leave(Bracket::Template);
+                self.template();
+            }
+            b'}' => self.leave(Bracket::Curly),
+            b';' => {
+                self.end = End::Perhaps;
+                self.pass(1, Before::Operator);
+            }
+            b',' => {
+                self.restart(Part::Chain);
+                self.pass(1, Before::Operator);
+            }
+            b'"' | b'\'' => {
+                let length = string_length(self.rest);
+                self.pass(length, Before::Operand);
+            }
+            b'`' => {
+                self.count(1);
+                self.template();
+            }
+            b'/' => self.slash()?,
+            // Comments, for some.
+            b'<' if self.rest.starts_with(b"<!--") => return Err(self.unclear()),
+            b'-' if self.rest.starts_with(b"-->") && (self.line != Line::Same || !self.last.is_ascii()) => {
+                return Err(self.unclear());
+            }
+            // Letters that are written otherwise.
+            b'\\' => return Err(self.unclear()),
+            _ => self.sign(byte),
+        }
+        Ok(())
+    }
+
+    fn sign(&mut self, byte: u8) {
+        if byte == b'<' {
+            // What follows can be a list.
+            self.count_for_statement();
+        } else if is_sign(byte) {
+            self.count(1);
+        }
+        let is_typed = self.syntax != Syntax::JavaScript;
+        let before = match byte {
+            b'+' | b'-' if self.last == byte => Before::Unknown,
+            // Behind a type, or a value that is there for sure.
+            b'!' if is_typed && self.before != Before::Operator => Before::Unknown,
+            b'?' | b'*' if is_typed => Before::Unknown,
+            b'>' if is_typed && self.last != b'=' => Before::Unknown,
+            b'=' | b':' | b'&' | b'|' | b'^' | b'~' | b'%' | b'<' | b'+' | b'-' | b'!' | b'?' | b'*' | b'>' => {
+                Before::Operator
+            }
+            // `1.`, parts of characters, some of which are spaces or end a line, and what is in no program.
+            _ => Before::Unknown,
+        };
+        self.pass(1, before);
+    }
+
+    fn word(&mut self) {
+        let length = word_length(self.rest);
+        let word = self.rest.get(..length).unwrap_or_default();
+        self.settle_end(word);
+        // Two operands with nothing between them are of two statements.
+        let follows = self.last == b'}' || (self.before == Before::Operand && self.line == Line::New);
+        if follows && !continues(word) {
+            self.restart(Part::Statement);
+        }
+        if has_statement(word) {
+            self.count_for_statement();
+        } else if has_operand(word) {
+            self.count(1);
+        }
+        let is_part = matches!(self.last, b'.' | b'#') || !self.last.is_ascii();
+        let before = match before_of(word) {
+            Before::Operator if is_part => Before::Unknown,
+            Before::Operand if !self.last.is_ascii() => Before::Unknown,
+            before @ (Before::Operand | Before::Operator | Before::Unknown) => before,
+        };
+        self.pass(length, before);
+    }
+
+    /// A `/` that starts no comment.
+    fn slash(&mut self) -> Result<(), Obstacle> {
+        let before = match (self.before, self.line) {
+            (Before::Operand, Line::New | Line::Unclear) => Before::Unknown,
+            (before, _) => before,
+        };
+        // One that does not end is none.
+        let expression = if before == Before::Operand { None } else { expression_length(self.rest) };
+        match expression {
+            Some(length) if before == Before::Operator => self.pass(length, Before::Operand),
+            Some(length) => {
+                let (inside, after) = self.rest.split_at(length);
+                if inside.iter().any(|byte| b"'\"`\\()[]{}".contains(byte))
+                    || matches!(after.first(), Some(b'/' | b'*'))
+                {
+                    return Err(self.unclear());
+                }
+                // Then it means the same either way, or nearly.
+                self.count(tally(inside).1);
+                self.pass(length, Before::Unknown);
+            }
+            None => {
+                self.count(1);
+                self.pass(1, Before::Operator);
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of a template, from where it begins or goes on, to its end or the next expression in it.
+    fn template(&mut self) {
+        let mut previous = 0;
+        for (index, byte) in self.rest.iter().copied().enumerate().skip(1) {
+            match (previous, byte) {
+                // What it makes of the next is none of its usual.
+                (b'\\', _) => previous = 0,
+                (_, b'`') => return self.pass(index + 1, Before::Operand),
+                (b'$', b'{') => {
+                    self.skip(index);
+                    return self.enter(Bracket::Template);
+                }
+                (_, byte) => previous = byte,
+            }
+        }
+        self.skip(self.rest.len());
+    }
+
+    fn enter(&mut self, bracket: Bracket) {
+        // What is called again and again.
+        if matches!(bracket, Bracket::Round | Bracket::Square) {
+            self.count(1);
+        }
+        // Only a word can be that of a statement, though there may be a strange space behind it.
+        let before = if is_word(self.last) || !self.last.is_ascii() { self.before } else { Before::Operator };
+        self.open.push(Open { bracket, before, statement: 0, chain: 0 });
+        self.pass(1, Before::Operator);
+    }
+
+    /// What closes something else closes nothing.
+    fn leave(&mut self, bracket: Bracket) {
+        let mut before = Before::Unknown;
+        if self.open.len() > 1
+            && let Some(open) = self.open.pop_if(|open| open.bracket == bracket)
+        {
+            self.depth -= open.chain + open.statement;
+            before = match (bracket, open.before) {
+                // What follows `if (x)` is no operand of it.
+                (Bracket::Round, Before::Unknown) | (Bracket::Curly | Bracket::Template, _) => Before::Unknown,
+                (Bracket::Round | Bracket::Square, _) => Before::Operand,
+            };
+        }
+        if bracket != Bracket::Template {
+            self.pass(1, before);
+        }
+    }
+
+    fn count(&mut self, more: usize) {
+        if let Some(open) = self.open.last_mut() {
+            open.chain += more;
+            self.depth += more;
+        }
+    }
+
+    /// One that a comma does not end, and neither what it is in.
+    fn count_for_statement(&mut self) {
+        self.count(1);
+        if let Some(open) = self.open.last_mut() {
+            open.statement += std::mem::take(&mut open.chain);
+        }
+    }
+
+    fn restart(&mut self, part: Part) {
+        if let Some(open) = self.open.last_mut() {
+            self.depth -= std::mem::take(&mut open.chain);
+            if part == Part::Statement {
+                self.depth -= std::mem::take(&mut open.statement);
+            }
+        }
+    }
+
+    /// A semicolon before this word has ended the statement, or not.
+    fn settle_end(&mut self, word: &[u8]) {
+        if self.end == End::Perhaps && !continues(word) {
+            self.restart(Part::Statement);
+        }
+        self.end = End::No;
+    }
+
+    fn skip_comment(&mut self) {
+        let end = self.rest.windows(2).skip(2).position(|window| window == b"*/");
+        let length = end.map_or(self.rest.len(), |end| end + 4);
+        let comment = self.rest.get(..length).unwrap_or_default();
+        // One with the end of a line in it is one.
+        if comment.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+            self.line = Line::New;
+        } else if self.line == Line::Same && !comment.is_ascii() {
+            self.line = Line::Unclear;
+        }
+        self.skip(length);
+    }
+
+    fn skip(&mut self, length: usize) {
+        self.rest = self.rest.get(length..).unwrap_or_default();
+    }
+
+    /// Goes on after a token.
+    fn pass(&mut self, length: usize, before: Before) {
+        self.last = length.checked_sub(1).and_then(|last| self.rest.get(last)).copied().unwrap_or_default();
+        self.before = before;
+        self.line = Line::Same;
+        self.skip(length);
+    }
+
+    fn unclear(&self) -> Obstacle {
+        Obstacle::Unclear(self.text.len() - self.rest.len())
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'
+}
+
+fn word_length(text: &[u8]) -> usize {
+    text.iter().position(|byte| !is_word(*byte)).unwrap_or(text.len())
+}
+
+/// Signs that can have all that follows as their operand, or all that is before.
+fn is_sign(byte: u8) -> bool {
+    b"!~+-*/%&|^<=?:.`".contains(&byte)
+}
+
+/// The same of words.
+fn has_operand(word: &[u8]) -> bool {
+    continues(word)
+        || matches!(
+            word,
+            b"typeof"
+                | b"void"
+                | b"delete"
+                | b"await"
+                | b"yield"
+                | b"new"
+                | b"if"
+                | b"for"
+                | b"do"
+                | b"keyof"
+                | b"readonly"
+                | b"unique"
+                | b"infer"
+                | b"asserts"
+                | b"abstract"
+        )
+}
+
+/// Words that have a statement.
+fn has_statement(word: &[u8]) -> bool {
+    matches!(word, b"if" | b"else" | b"for" | b"while" | b"do" | b"with")
+}
+
+/// Words that may go on with the statement before them.
+fn continues(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"else"
+            | b"while"
+            | b"catch"
+            | b"finally"
+            | b"in"
+            | b"of"
+            | b"instanceof"
+            | b"as"
+            | b"satisfies"
+            | b"is"
+            | b"extends"
+            | b"implements"
+            | b"from"
+            | b"with"
+            | b"class"
+    )
+}
+
+fn before_of(word: &[u8]) -> Before {
+    match word {
+        b"return" | b"typeof" | b"instanceof" | b"in" | b"new" | b"delete" | b"void" | b"throw" | b"case" | b"do"
+        | b"else" => Before::Operator,
+        b"default" | b"import" | b"export" | b"class" | b"function" | b"var" | b"const" | b"enum" | b"try"
+        | b"switch" => Before::Unknown,
+        word if has_operand(word) => Before::Unknown,
+        _ => Before::Operand,
+    }
+}
+
+/// Whether a line ends here.
+fn is_line_end(text: &[u8]) -> bool {
+    matches!(text, [b'\n' | b'\r', ..] | [0xe2, 0x80, 0xa8 | 0xa9, ..])
+}
+
+/// How far it is to the end of the line.
+fn line_length(text: &[u8]) -> usize {
+    (0..text.len()).find(|index| text.get(*index..).is_some_and(is_line_end)).unwrap_or(text.len())
+}
+
+/// How long the string is that starts here. One that does not end, ends with its line.
+fn string_length(text: &[u8]) -> usize {
+    let quote = text.first().copied().unwrap_or_default();
+    let mut previous = 0;
+    for (index, byte) in text.iter().copied().enumerate().skip(1) {
+        match (previous, byte) {
+            // One line's end, of two characters.
+            (b'\\', b'\r') if text.get(index + 1) == Some(&b'\n') => {}
+            (b'\\', _) => previous = 0,
+            (_, b'\n' | b'\r') => return index,
+            (_, byte) if byte == quote => return index + 1,
+            (_, byte) => previous = byte,
+        }
+    }
+    text.len()
+}
+
+/// How long the regular expression is that starts here, if one does.
+fn expression_length(text: &[u8]) -> Option<usize> {
+    let mut previous = 0;
+    let mut in_class = false;
+    for (index, byte) in text.iter().copied().enumerate().skip(1) {
+        match (previous, byte) {
+            _ if text.get(index..).is_some_and(is_line_end) => return None,
+            (b'\\', _) => previous = 0,
+            (_, b'/') if !in_class => {
+                let flags = text.get(index + 1..).unwrap_or_default();
+                return Some(index + 1 + word_length(flags));
+            }
+            (_, byte) => {
+                in_class = byte == b'[' || (in_class && byte != b']');
+                previous = byte;
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::javascript::program::{Prepared, Role};
+
+    /// What a call of the host has of its thread's stack when the guest has used all that it may.
+    const HOST_STACK: usize = 4 << 20;
+
+    /// What can go on and on: how it starts, and what is again and again before and after the middle.
+    const ENDLESS: &[(&str, &str, &str, &str)] = &[
+        ("", "(", "1", ")"),
+        ("", "[", "1", "]"),
+        ("", "{", "", "}"),
+        ("", "!", "1", ""),
+        ("", "- ", "1", ""),
+        ("", "typeof ", "1", ""),
+        ("", "typeof\u{a0}", "1", ""),
+        ("", "new ", "a", ""),
+        ("", "await ", "1", ""),
+        ("", "a=>", "1", ""),
+        ("", "a?b:", "1", ""),
+        ("", "1+", "1", ""),
+        ("", "a**", "1", ""),
+        ("", "a=", "1", ""),
+        ("", "a,", "1", ""),
+        ("", "x?.", "a", ""),
+        ("", "a.", "b", ""),
+        ("", "a.return.", "b", ""),
+        ("", "a.b(", "1", ")"),
+        ("", "", "a", "()"),
+        ("", "", "a", "[0]"),
+        ("", "", "a", "``"),
+        ("", "`${", "1", "}`"),
+        ("", "f`", "1", "`"),
+        ("", "if(1)", "a", ""),
+        ("", "for(;;)", "a", ""),
+        ("", "do ", "a", ";while(0)"),
+        ("", "if(1)a;else ", "a", ""),
+        ("", "if(1){}else ", "a", ""),
+        ("", "if(1)return\nelse ", "a", ""),
+        ("", "if(1)try{}finally{}else ", "a", ""),
+        ("", "if(1)do a\nwhile(0)\nelse ", "a", ""),
+        ("", "a:", "b", ""),
+        ("", "class extends ", "a", "{}"),
+        ("", "x={a:", "1", "}"),
+        ("", "function f(){", "", "}"),
+        ("var x:", "A<", "B", ">"),
+        ("var x:", "A<B,", "B", ">"),
+        ("var x:", "readonly ", "B[]", ""),
+        ("var x:", "abstract\nnew () => ", "B", ""),
+        ("var x:", "(a:B)=>", "B", ""),
+        ("var x:", "A extends B?C:", "B", ""),
+        ("", "", "a as const", " as const"),
+        ("", "", "a", "!"),
+        ("var x:", "", "B", "[]"),
+        ("", "<A>", "b", ""),
+        ("", "while(1)while(1)while(1)if(1)a,b;else ", "a", ""),
+        ("", "a:a:a:if(1)b,b;else ", "a", ""),
+        ("", "async/*\u{e9}*/x=>", "1", ""),
+        ("", "async\nx=>", "1", ""),
+        ("x=", "@f()\nclass extends ", "a", "{}"),
+        ("x=", "@f\nclass extends ", "a", "{}"),
+        ("x\n/", "typeof ", "1/2", ""),
+        ("x=", "<T,>(a)=>", "1", ""),
+        ("var x:", "B extends C?A<x,", "B", ">:D"),
+        ("var x:", "keyof ", "B", ""),
+        ("var x:", "B|", "B", ""),
+        ("var x:", "{a:", "B", "}"),
+        ("var x:", "[", "B", "]"),
+        ("var x:", "(a:", "B", ")=>B"),
+        ("var x:", "`${", "B", "}`"),
+        ("namespace ", "a.", "b", "{}"),
+        ("", "@(", "a", ")class A{}"),
+        ("", "(!typeof a.b[1]+a=>", "1", ")"),
+        ("", "[!!!!", "1", "]"),
+        ("", "(a=", "1", ")=>1"),
+        ("", "{if(1)if(1)if(1)if(1)", "1", "}"),
+        ("", "function f(a=", "1", "){}"),
+        ("", "class A{[", "1", "]=1}"),
+        ("", "class A{a=", "1", "}"),
+        ("var x:", "{a:A<B<C<D|", "1", ">>>}"),
+    ];
+
+    /// What hides the rest of a text from those who do not read it as the reader does.
+    const VEILS: &[&str] = &[
+        "var x=/[/*]/;\n",
+        "var x=/'/;",
+        "let x\n/'/.y;",
+        "let x:B\n/'/.y;",
+        "if(1)/'/.y;",
+        "var x=`it's`;",
+        "var x=`'${1}`;",
+        "var x=`\\${'`;",
+        "// it\r",
+        "//\u{2028}",
+        "x=\u{a0}/'/;",
+        "x='\\\r\n';",
+        "<!-- /*\n",
+        "\n--> /*\n",
+        "\u{2028}--> /*\n",
+        "#! /*\n",
+        "\u{feff}#! /*\n",
+        "x=a++/'/1;",
+        "{}/'/.y;",
+        "x=()=>/'/;",
+        "retur\\u006e /'/;",
+        "x=1/2;/*'*/",
+        "yield /'/;",
+        "x as T? / '1';/1/;",
+        "x=a!/'/1;/'/;",
+    ];
+
+    fn on_small_stack(work: impl FnOnce() + Send) {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(HOST_STACK).spawn_scoped(scope, work);
+            thread.expect("a thread").join().expect("no panic");
+        });
+    }
+
+    fn endless(levels: usize) -> impl Iterator<Item = String> {
+        let repeat = move |part: &str| part.repeat(levels);
+        ENDLESS
+            .iter()
+            .map(move |(start, open, middle, close)| [start, &*repeat(open), middle, &*repeat(close)].concat())
+    }
+
+    fn read(text: &str) {
+        for name in ["/box/a.js", "/box/a.mjs", "/box/a.ts"] {
+            drop(Prepared::new(text, name, Role::Main));
+        }
+    }
+
+    #[test]
+    fn nothing_deep_is_read() {
+        on_small_stack(|| endless(100_000).for_each(|text| read(&text)));
+        let loops = ["while(1)".repeat(500), "if(1)a,b;else ".to_owned()].concat();
+        on_small_stack(|| read(&[&*loops.repeat(1_000), "a"].concat()));
+    }
+
+    #[test]
+    fn what_is_read_is_not_deep() {
+        on_small_stack(|| {
+            for (at, last) in endless(1).enumerate() {
+                let text = |levels| endless(levels).nth(at).expect("text");
+                let is_read = |levels: &usize| Obstacle::find(&text(*levels), Syntax::TypeScript).is_none();
+                let levels =
+                    (0..12).rev().fold(0, |levels, bit| Some(levels | 1 << bit).filter(is_read).unwrap_or(levels));
+                assert!(levels >= 200, "{last}");
+                read(&text(levels));
+            }
+        });
+    }
+
+    #[test]
+    fn long_programs_are_read() {
+        for part in [
+            "// a comment, and (some [words {that say nothing\nconst x = { a: [1, 2], b: f(3) };\n",
+            "const json = '[[[{\"a\":(';\n",
+            "const quote = /[\"'(]/g, text = `it's ${a} ((`;\n",
+            "if (!/^https?:\\/\\//.test(x)) y = (a / b) * (c / d) / e[0] / 2\nelse z = x => /[(]/.test(x)\n",
+            "foo(a)(b)\nbar[0].then(c => { return c })\n",
+            "function f(a) { return a }function g(b) { if (b < 1) { h() }if (b) { i() }else { j() } }",
+        ] {
+            let text = part.repeat(5_000);
+            assert_eq!(Obstacle::find(&text, Syntax::JavaScript), None, "{part}");
+            assert_eq!(Obstacle::find(&text, Syntax::TypeScript), None, "{part}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_told() {
+        let text = ["interface A { a: B }\n".repeat(1_000), "type C = D\n/[(]/.test(x)".to_owned()].concat();
+        let error = Obstacle::find(&text, Syntax::TypeScript).expect("an obstacle").explain(&text);
+        assert_eq!((error.line, error.column), (1_002, 1));
+        assert!(error.message.contains("put a regular expression in parentheses"), "{error:?}");
+        assert_eq!(Obstacle::find(&text.replace("/[(]/", "(/[(]/)"), Syntax::TypeScript), None);
+    }
+
+    #[test]
+    fn nothing_is_hidden() {
+        let deep = "(".repeat(100_000);
+        on_small_stack(|| VEILS.iter().for_each(|veil| read(&[veil, "\nvar y=", &deep].concat())));
+        on_small_stack(|| VEILS.iter().for_each(|veil| read(&[veil, "var y=", &deep].concat())));
+    }
+}
