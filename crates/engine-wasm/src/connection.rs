@@ -310,6 +310,7 @@ impl Connection {
     }
 }
 
+/// How much it was.
 fn pass_on(pieces: &[Piece], live: &mut dyn LiveOutput) -> u64 {
     let mut total = 0;
     for piece in pieces {
@@ -318,7 +319,7 @@ fn pass_on(pieces: &[Piece], live: &mut dyn LiveOutput) -> u64 {
             OutputStream::Stderr => Stream::Stderr,
         };
         live.output(stream, &piece.bytes);
-        total += piece.bytes.len() as u64;
+        total += piece.weight();
     }
     total
 }

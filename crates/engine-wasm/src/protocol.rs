@@ -68,7 +68,7 @@ pub enum Reset {
 pub(crate) enum Control {
     /// The caller does not want it any more.
     Cancel(RunId),
-    /// So many bytes of output have been passed on; see [`OUTPUT_WINDOW`].
+    /// So much output has been passed on; see [`OUTPUT_WINDOW`].
     Consumed(RunId, u64),
     /// Nobody will use this session any more.
     Close(SessionId),
@@ -82,7 +82,7 @@ pub(crate) struct RunId(pub(crate) u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct SessionId(pub(crate) u64);
 
-/// How much output of a run may be on its way to whoever reads it. Past that the guest waits, as for a full pipe.
+/// How much output of a run may be on its way to whoever reads it, by [`Piece::weight`]. Past that the guest waits, as for a full pipe.
 pub(crate) const OUTPUT_WINDOW: u64 = 256 << 10;
 
 /// How a job arrives.
@@ -295,6 +295,16 @@ pub(crate) struct Piece {
     pub(crate) stream: OutputStream,
     #[serde(with = "serde_bytes")]
     pub(crate) bytes: Vec<u8>,
+}
+
+impl Piece {
+    /// What it takes beside its bytes, so that many tiny ones still fit into a packet.
+    pub(crate) const OVERHEAD: usize = 8;
+
+    /// What it counts for, on both sides.
+    pub(crate) fn weight(&self) -> u64 {
+        (self.bytes.len() + Self::OVERHEAD) as u64
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

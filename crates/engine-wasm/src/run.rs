@@ -24,9 +24,6 @@ const STEP: Duration = Duration::from_millis(250);
 /// The most that passes from when it is asked. On a busy machine it takes a while until its thread can be told anything.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a piece takes beside its bytes, so that many tiny ones still fit into a packet.
-const PIECE_OVERHEAD: usize = 8;
-
 /// One run.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -295,9 +292,9 @@ impl Run {
     }
 
     /// The server passed output on.
-    pub(crate) fn consumed(&self, bytes: u64) {
+    pub(crate) fn consumed(&self, weight: u64) {
         let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
-        outbox.in_flight = outbox.in_flight.saturating_sub(bytes);
+        outbox.in_flight = outbox.in_flight.saturating_sub(weight);
         drop(outbox);
         self.wake.notify_all();
     }
@@ -337,7 +334,7 @@ impl Outbox {
             Some(piece) if piece.stream == stream => piece.bytes.extend_from_slice(bytes),
             _ => {
                 self.pieces.push(Piece { stream, bytes: bytes.to_vec() });
-                self.size += PIECE_OVERHEAD;
+                self.size += Piece::OVERHEAD;
             }
         }
         self.size += bytes.len();
@@ -439,7 +436,7 @@ mod tests {
         let (length, _) = protocol::receive_bytes(socket, &mut buffer).expect("receive").expect("open");
         let part: protocol::Part<'_> = protocol::decode(&buffer[..length]).expect("part");
         match protocol::decode(part.bytes).expect("reply") {
-            Reply::Output(pieces) => pieces.iter().map(|piece| piece.bytes.len() as u64).sum(),
+            Reply::Output(pieces) => pieces.iter().map(Piece::weight).sum(),
             Reply::Finished(_) | Reply::Answer(_) => panic!("no end yet"),
         }
     }

@@ -218,6 +218,16 @@ async fn programs_that_hide_how_deep_they_are() {
     server.worker();
 }
 
+/// Every byte is a piece of its own then, and what counts for a piece counts on both sides.
+#[tokio::test]
+async fn streams_that_take_turns_come_to_an_end() {
+    let Some(server) = Server::start(2) else { return };
+    let code = "import os\nfor _ in range(40_000): os.write(1, b'a'); os.write(2, b'b')";
+    let outcome = server.run(request("python", code)).await;
+    assert_eq!(outcome.status, Status::Completed { exit_code: 0 });
+    assert_eq!((outcome.stdout.text, outcome.stderr.text), ("a".repeat(40_000), "b".repeat(40_000)));
+}
+
 fn peak(pid: u32) -> u64 {
     testkit::processes::peak_memory(i32::try_from(pid).expect("a pid")).expect("it lives")
 }
