@@ -29,6 +29,28 @@ impl<'a> Files<'a> {
         Ok(bytes)
     }
 
+    /// A part of a file: less than asked only at its end.
+    pub fn read_at(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>, Errno> {
+        let node = self.find(path, LastLink::Follow)?;
+        let left = self.file_system.size(node)?.saturating_sub(offset);
+        let mut bytes = vec![0; usize::try_from(left).unwrap_or(usize::MAX).min(length)];
+        let count = if bytes.is_empty() { 0 } else { self.file_system.read(node, offset, &mut bytes)? };
+        bytes.truncate(count);
+        Ok(bytes)
+    }
+
+    /// Writes a part of a file that is there. All or nothing.
+    pub fn write_at(&mut self, path: &str, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
+        let node = self.find(path, LastLink::Follow)?;
+        let end = offset.saturating_add(bytes.len() as u64);
+        // A file that could not be so long is refused before it is made.
+        if end > self.file_system.size(node)? {
+            self.file_system.set_size(node, end, self.now)?;
+        }
+        let written = self.file_system.write(node, offset, bytes, self.now)?;
+        if written < bytes.len() { Err(Errno::Nospc) } else { Ok(()) }
+    }
+
     /// Makes a file of these contents, in the place of what it held.
     pub fn write(&mut self, path: &str, contents: impl Into<Contents>) -> Result<(), Errno> {
         let path = locate(path)?;

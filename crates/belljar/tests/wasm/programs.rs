@@ -123,6 +123,32 @@ fn input() {
 }
 
 /// The whole of standard error: nothing of our own is in it.
+/// Each write is one of a part, whatever is in the file by then.
+#[test]
+fn streams_to_files_and_from_them() {
+    if WASM.serves("javascript") {
+        let code = r"
+const fs = require('fs');
+const out = fs.createWriteStream('out.csv');
+for (let i = 0; i < 60000; i++) out.write(`${i},`.padEnd(49, 'x') + '\n');
+out.end(() => {
+  const file = fs.openSync('out.csv', 'r+');
+  fs.writeSync(file, Buffer.from('HELLO'), 0, 5, 50 * 59999);
+  fs.writeSync(file, 'tail', 3000002);
+  const part = Buffer.alloc(10);
+  console.log(fs.readSync(file, part, 0, 10, 50 * 59999), part.toString());
+  console.log(fs.readSync(file, part, 0, 10, 3000000), part.subarray(0, 6));
+  console.log(fs.readSync(file, part, 0, 10, 4000000));
+  fs.closeSync(file);
+  let bytes = 0;
+  fs.createReadStream('out.csv', { highWaterMark: 500 }).on('data', (chunk) => { bytes += chunk.length; }).on('end', () => console.log(bytes));
+});
+";
+        let expected = "10 HELLO,xxxx\n6 <Buffer 00 00 74 61 69 6c>\n0\n3000006\n";
+        Run::wasm("javascript", code).options(&["--timeout", "30s"]).ran().printed(expected);
+    }
+}
+
 #[test]
 fn tracebacks_of_python() {
     if !WASM.serves("python") {

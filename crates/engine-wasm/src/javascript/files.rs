@@ -73,30 +73,16 @@ fn write(call: &mut Call<'_, '_>, path: &str) -> Result<Value, Stop> {
 }
 
 fn read_at(call: &mut Call<'_, '_>, path: &str) -> Result<Value, Stop> {
-    let (position, length) = (call.number(2)? as usize, call.number(3)? as usize);
-    let contents = files(call)?.read(path);
-    or_number(contents, |bytes| {
-        let rest = bytes.get(position..).unwrap_or_default();
-        call.js.new_bytes(rest.get(..length).unwrap_or(rest))
-    })
+    let (position, length) = (call.number(2)?, call.number(3)?);
+    let part = files(call)?.read_at(path, position.into(), length as usize);
+    or_number(part, |bytes| call.js.new_bytes(&bytes))
 }
 
 fn write_at(call: &mut Call<'_, '_>, path: &str) -> Result<Value, Stop> {
-    let (position, data) = (call.number(2)? as usize, call.argument(3)?);
+    let (position, data) = (call.number(2)?, call.argument(3)?);
     let result = call.js.with_bytes(data, |bytes, guest| {
         let mut files = guest.wasi()?.files();
-        let end = position.saturating_add(bytes.len());
-        // A file that could not be so long is refused before it is made.
-        let longer = |stat: &Stat| end as u64 > stat.size;
-        let grown = match files.stat(path) {
-            Ok(stat) if longer(&stat) => files.truncate(path, end as u64),
-            found => found.map(drop),
-        };
-        Ok(grown.and_then(|()| {
-            let mut contents = files.read(path)?;
-            contents.get_mut(position..end).ok_or(Errno::Io)?.copy_from_slice(bytes);
-            files.write(path, contents)
-        }))
+        Ok(files.write_at(path, position.into(), bytes))
     })?;
     done(result)
 }
