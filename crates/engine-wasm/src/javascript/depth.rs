@@ -8,6 +8,10 @@ use crate::typescript::{self, SyntaxError};
 const MAX_NESTING: usize = 400;
 /// Likewise for words and signs that can each be the operand of the one before.
 const MAX_CHAIN: usize = 2_000;
+/// Reading takes memory that is not the run's own, and nothing interrupts it: 50 bytes for each of the text, measured at its worst, and 250 where
+/// it is translated too.
+const MAX_LENGTH: usize = 4 << 20;
+const MAX_TYPED_LENGTH: usize = 1 << 20;
 
 /// What is written in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +25,7 @@ pub(super) enum Syntax {
 /// Why a text is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Obstacle {
+    TooLong,
     TooDeep,
     /// How deep cannot be told, for what is at this place.
     Unclear(usize),
@@ -31,7 +36,13 @@ pub(super) enum Obstacle {
 impl Obstacle {
     /// What is in the way of reading the text.
     pub(super) fn find(source: &str, syntax: Syntax) -> Option<Self> {
-        if is_surely_shallow(source.as_bytes()) {
+        let most = match syntax {
+            Syntax::JavaScript => MAX_LENGTH,
+            Syntax::TypeScript | Syntax::TypeScriptWithElements => MAX_TYPED_LENGTH,
+        };
+        if source.len() > most {
+            Some(Self::TooLong)
+        } else if is_surely_shallow(source.as_bytes()) {
             None
         } else if syntax == Syntax::TypeScriptWithElements {
             Some(Self::Elements)
@@ -43,6 +54,9 @@ impl Obstacle {
     /// What is said of a text that cannot do without being read.
     pub(super) fn explain(self, source: &str) -> SyntaxError {
         let (message, offset) = match self {
+            Self::TooLong => {
+                (format!("it has more than {} MiB, the most that is translated", MAX_TYPED_LENGTH >> 20), 0)
+            }
             Self::TooDeep => ("it is nested too deeply".to_owned(), 0),
             Self::Elements => ("with elements in it, it cannot be so long".to_owned(), 0),
             Self::Unclear(at) => {
@@ -716,6 +730,11 @@ mod tests {
         assert_eq!((error.line, error.column), (1_002, 1));
         assert!(error.message.contains("put a regular expression in parentheses"), "{error:?}");
         assert_eq!(Obstacle::find(&text.replace("/[(]/", "(/[(]/)"), Syntax::TypeScript), None);
+        let long = "a;".repeat(MAX_LENGTH / 2 + 1);
+        assert_eq!(Obstacle::find(&long, Syntax::JavaScript), Some(Obstacle::TooLong));
+        assert_eq!(Obstacle::find(&"a;".repeat(MAX_LENGTH / 2), Syntax::JavaScript), None);
+        assert_eq!(Obstacle::find(&"a;".repeat(MAX_LENGTH / 2), Syntax::TypeScript), Some(Obstacle::TooLong));
+        assert_eq!(Obstacle::TooLong.explain(&long).message, "it has more than 1 MiB, the most that is translated");
     }
 
     #[test]
