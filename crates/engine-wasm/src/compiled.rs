@@ -314,6 +314,7 @@ impl Spent {
             report: Report { error: unmade.error, unsupported: unmade.unsupported, ..Report::default() },
             files: Vec::new(),
             links: Vec::new(),
+            gone: Vec::new(),
             wall_micros: self.wall_micros(),
             cpu_micros: self.cpu_micros,
             peak_bytes: self.peak_bytes,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belljar_wasi::Image;
-use sandbox::{OutputFile, SkippedFile};
 use wasmtime::{Engine, Result, Store, Trap};
 
 use crate::driver::Start;
@@ -14,7 +13,7 @@ use crate::guest::{Guest, Surroundings};
 use crate::halt;
 use crate::instances::Made;
 use crate::layers::Layers;
-use crate::protocol::{Collecting, End, Finished, Job, JobLimits, MadeFile, Report, RunId, TOO_LARGE, Work};
+use crate::protocol::{End, Finished, Job, JobLimits, MadeFile, Report, RunId, TOO_LARGE, Work};
 use crate::run::{Interruption, Run};
 use crate::runtime::Runtime;
 use crate::sessions::Sessions;
@@ -57,11 +56,11 @@ impl Executor {
         };
         let cpu = run.cpu_time();
         self.timekeeper.forget(&run);
-        let (report, (files, links), peak_bytes) = match &mut made {
+        let (report, left, peak_bytes) = match &mut made {
             Some(made) => {
                 let guest = made.store.data_mut();
                 let peak_bytes = guest.peak_bytes();
-                (std::mem::take(&mut guest.report), made_files(guest, job), peak_bytes)
+                (std::mem::take(&mut guest.report), guest.take_workspace(job), peak_bytes)
             }
             None => Default::default(),
         };
@@ -74,8 +73,9 @@ impl Executor {
             end,
             output: run.take_output(),
             report,
-            files,
-            links,
+            files: left.files,
+            links: left.links,
+            gone: left.gone,
             wall_micros: micros(run.elapsed()),
             cpu_micros: micros(cpu),
             peak_bytes,
@@ -164,6 +164,7 @@ fn translate(job: &Job, run: &Run) -> Finished {
         report: Report::default(),
         files,
         links: Vec::new(),
+        gone: Vec::new(),
         wall_micros: micros(run.elapsed()),
         cpu_micros: micros(run.cpu_time()),
         peak_bytes: 0,
@@ -275,29 +276,6 @@ fn signal_of(trap: Trap) -> i32 {
         | Trap::BadSignature
         | Trap::NullReference => SIGSEGV,
         _ => SIGILL,
-    }
-}
-
-fn made_files(guest: &mut Guest, job: &Job) -> (Vec<MadeFile>, Vec<String>) {
-    let (mut files, mut links) = guest.take_changed_files(job);
-    shorten(&mut files, &mut links, job.collect);
-    (files, links)
-}
-
-/// Leaves out what the server would not take.
-pub(crate) fn shorten(files: &mut Vec<MadeFile>, links: &mut Vec<String>, collect: Collecting) {
-    // No more than the server will take, and so many more that it can say what it did not.
-    files.truncate(OutputFile::MAX_COUNT + SkippedFile::MAX_COUNT);
-    links.truncate(SkippedFile::MAX_COUNT);
-    let mut budget = match collect {
-        Collecting::Sizes => 0,
-        Collecting::Contents => OutputFile::MAX_CONTENTS,
-    };
-    for file in files {
-        match budget.checked_sub(file.size) {
-            Some(rest) if collect == Collecting::Contents => budget = rest,
-            _ => file.contents = None,
-        }
     }
 }
 

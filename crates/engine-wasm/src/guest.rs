@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use belljar_wasi::{Context, Disk, FileOrigin, Host, Image, Interrupted, OutputStream, Quota};
+use belljar_wasi::{Context, Disk, FileOrigin, Host, Image, Interrupted, OutputStream, Quota, WorkspaceFile};
+use sandbox::{OutputFile, SkippedFile};
 use wasmtime::{AsContextMut, Caller, Instance, Linker, Memory, ResourceLimiter, Result, Store};
 
 use crate::halt::{self, Ask};
-use crate::protocol::{self, Job, JobFile, JobLimits, MadeFile, Report};
+use crate::protocol::{self, Collecting, Job, JobFile, JobLimits, MadeFile, Report};
 use crate::run::Run;
 
 /// A guest.
@@ -203,22 +204,71 @@ impl Guest {
         self.limiter.peak + self.wasi.as_ref().map_or(0, |wasi| wasi.usage().bytes)
     }
 
-    /// Files that it made or changed, and links, which are not brought back. Nothing works after this.
-    pub(crate) fn take_changed_files(&mut self, job: &Job) -> (Vec<MadeFile>, Vec<String>) {
-        let Some(wasi) = self.wasi.take() else { return (Vec::new(), Vec::new()) };
+    /// What it leaves. Nothing works after this.
+    pub(crate) fn take_workspace(&mut self, job: &Job) -> Left {
+        let Some(wasi) = self.wasi.take() else { return Left::default() };
         let (_, workspace) = wasi.into_workspace();
-        let changed = workspace.files.into_iter().filter(|file| file.origin != FileOrigin::Unchanged);
-        let made = changed.filter_map(|file| {
-            let (path, origin, size) = (file.path.clone(), file.origin, file.size());
-            let contents = file.into_contents().into_vec();
-            // Written anew with what was in it.
-            let was = |given: &[u8]| given == contents;
-            let same = origin == FileOrigin::Changed
-                && (job.files.iter().any(|given| given.path == path && was(&given.contents))
-                    || (workspace_name(&job.file) == path && was(&job.code)));
-            (!same).then_some(MadeFile { path, size, contents: Some(contents) })
+        let mut budget = Budget::new(job.collect);
+        let changed = workspace.files.into_iter().filter(|file| is_changed(file, job)).take(MOST_FILES);
+        let made = changed.map(|file| {
+            let (path, size) = (file.path.clone(), file.size());
+            let contents = budget.take(size).then(|| file.into_contents().into_vec());
+            MadeFile { path, size, contents }
         });
-        (made.collect(), workspace.links)
+        // The program's own file was nobody's.
+        let is_given = |path: &String| *path != workspace_name(&job.file);
+        Left {
+            files: made.collect(),
+            links: workspace.links.into_iter().take(SkippedFile::MAX_COUNT).collect(),
+            gone: workspace.gone.into_iter().filter(is_given).collect(),
+        }
+    }
+}
+
+/// What a run leaves of its workspace: as many files as are told, and of their contents as much as is wanted. One file can have so many names that
+/// their contents together are more than there is memory.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// Made or changed.
+    pub(crate) files: Vec<MadeFile>,
+    /// Not brought back.
+    pub(crate) links: Vec<String>,
+    pub(crate) gone: Vec<String>,
+}
+
+/// No more than the server will take, and so many more that it can say what it did not.
+pub(crate) const MOST_FILES: usize = OutputFile::MAX_COUNT + SkippedFile::MAX_COUNT;
+
+/// How much may still be sent back of what is in files.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    collect: Collecting,
+    left: u64,
+}
+
+impl Budget {
+    pub(crate) fn new(collect: Collecting) -> Self {
+        Self { collect, left: OutputFile::MAX_CONTENTS }
+    }
+
+    /// Whether a file of this size is sent.
+    pub(crate) fn take(&mut self, size: u64) -> bool {
+        let left = self.left.checked_sub(size).filter(|_| self.collect == Collecting::Contents);
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
+    }
+}
+
+/// Whether a file is another than what was given. One that was written anew with what was in it is not.
+fn is_changed(file: &WorkspaceFile, job: &Job) -> bool {
+    match file.origin {
+        FileOrigin::Made => true,
+        FileOrigin::Unchanged => false,
+        FileOrigin::Changed => {
+            let is_given = job.files.iter().any(|given| given.path == file.path && file.holds(&given.contents));
+            let is_program = workspace_name(&job.file) == file.path && file.holds(&job.code);
+            !is_given && !is_program
+        }
     }
 }
 

@@ -325,6 +325,8 @@ pub(crate) struct Finished {
     pub(crate) files: Vec<MadeFile>,
     /// Symbolic links, which are not brought back.
     pub(crate) links: Vec<String>,
+    /// Files that it was given and that are there no more, and folders that went with them.
+    pub(crate) gone: Vec<String>,
     pub(crate) wall_micros: u64,
     pub(crate) cpu_micros: u64,
     /// The largest its memory and files were.

@@ -1,6 +1,6 @@
 //! What a run leaves in `/box`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::fs::{Contents, File, FileKind, FileSystem, InodeId, Node, State};
@@ -12,6 +12,8 @@ pub struct Workspace {
     pub files: Vec<WorkspaceFile>,
     /// The paths of symbolic links. They are the guest's words; nobody should follow them.
     pub links: Vec<String>,
+    /// The paths of inputs at which there is no file any more, and after them those of their directories that are gone, the innermost first.
+    pub gone: Vec<String>,
 }
 
 /// A file of the workspace.
@@ -48,6 +50,18 @@ impl WorkspaceFile {
         Arc::try_unwrap(self.file).map_or_else(|shared| shared.to_contents(), File::into_contents)
     }
 
+    /// Whether it holds just this.
+    pub fn holds(&self, bytes: &[u8]) -> bool {
+        const PART: usize = 8 << 10;
+        let mut part = [0; PART];
+        let mut parts = (0..).step_by(PART).zip(bytes.chunks(PART));
+        self.size() == bytes.len() as u64
+            && parts.all(|(offset, expected)| {
+                let count = self.read(offset, &mut part);
+                part.get(..count) == Some(expected)
+            })
+    }
+
     /// Copies a part of what it holds; less than the target's length only at the end of the file. Cheaper than
     /// [`into_contents`](Self::into_contents) for passing a large file on.
     pub fn read(&self, offset: u64, target: &mut [u8]) -> usize {
@@ -58,14 +72,18 @@ impl WorkspaceFile {
 impl Workspace {
     /// Empties a file system that nobody will use again.
     pub(crate) fn collect(mut file_system: FileSystem, inputs: &BTreeMap<String, u64>) -> Self {
-        let mut collected = Self { files: Vec::new(), links: Vec::new() };
+        let mut collected = Self { files: Vec::new(), links: Vec::new(), gone: Vec::new() };
+        let mut directories = BTreeSet::new();
         let mut taken = BTreeMap::new();
         let mut pending = vec![(Node::Memory(InodeId::WORKSPACE), String::new())];
         while let Some((directory, path)) = pending.pop() {
             for (name, node, kind) in file_system.entries(directory) {
                 let path = if path.is_empty() { name } else { [path.as_str(), "/", &name].concat() };
                 match kind {
-                    FileKind::Directory => pending.push((node, path)),
+                    FileKind::Directory => {
+                        directories.insert(path.clone());
+                        pending.push((node, path));
+                    }
                     FileKind::File => {
                         let number = file_system.number(node);
                         let file: &Arc<File> =
@@ -82,8 +100,22 @@ impl Workspace {
         drop(taken);
         collected.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         collected.links.sort_unstable();
+        collected.gone = collected.gone(inputs, &directories);
         collected
     }
+
+    fn gone(&self, inputs: &BTreeMap<String, u64>, directories: &BTreeSet<String>) -> Vec<String> {
+        let is_file = |path: &str| self.files.binary_search_by(|file| file.path.as_str().cmp(path)).is_ok();
+        let files: Vec<&str> = inputs.keys().map(String::as_str).filter(|path| !is_file(path)).collect();
+        let parents: BTreeSet<&str> =
+            files.iter().flat_map(|path| above(path)).filter(|path| !directories.contains(*path)).collect();
+        // What is in a directory comes behind it in order.
+        files.iter().chain(parents.iter().rev()).map(|path| (*path).to_owned()).collect()
+    }
+}
+
+fn above(path: &str) -> impl Iterator<Item = &str> {
+    path.rmatch_indices('/').filter_map(|(at, _)| path.get(..at))
 }
 
 fn origin(input: Option<&u64>, number: u64, file: &File) -> FileOrigin {

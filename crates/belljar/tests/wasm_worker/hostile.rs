@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use sandbox::{Bytes, InputFile, LimitKind, LimitsRequest, Request, Status};
+use sandbox::{Bytes, Collect, InputFile, LimitKind, LimitsRequest, Request, Status};
 
 use crate::{Server, request};
 
@@ -226,6 +226,27 @@ async fn streams_that_take_turns_come_to_an_end() {
     let outcome = server.run(request("python", code)).await;
     assert_eq!(outcome.status, Status::Completed { exit_code: 0 });
     assert_eq!((outcome.stdout.text, outcome.stderr.text), ("a".repeat(40_000), "b".repeat(40_000)));
+}
+
+/// A file that has many names is in memory once, and so is one that is larger than what is read ahead of the engine.
+#[tokio::test]
+async fn files_cost_what_the_guest_pays_for() {
+    let Some(server) = Server::start(2) else { return };
+    let code = "import os\nopen('a', 'wb').write(bytes(80 << 20))\nfor n in range(1_000): os.link('a', str(n))";
+    for collect in [Collect::Names, Collect::Contents] {
+        let outcome = server.run(Request { collect, limits: limits(), ..request("python", code) }).await;
+        assert_eq!(outcome.status, Status::Completed { exit_code: 0 }, "{outcome:?}");
+        match collect {
+            Collect::Names => assert_eq!(outcome.files.len(), 1_000),
+            Collect::Contents => assert_eq!((outcome.files.len(), outcome.skipped_files.len()), (0, 100)),
+        }
+    }
+    let code = "const fs = require('fs');\nfor (const name of ['b.js', 'b.ts']) {\n  fs.writeFileSync(name, 'a;'.repeat(6e6));\n  \
+                try { require('./' + name); } catch (error) { console.log(error.name, error.message); }\n}";
+    let outcome = server.run(Request { limits: limits(), ..request("javascript", code) }).await;
+    let said = "InternalError out of memory\nSyntaxError it has more than 1 MiB, the most that is translated\n";
+    assert_eq!(outcome.stdout.text, said, "{outcome:?}");
+    assert!(peak(server.worker()) < 512 << 20, "the worker took {} bytes", peak(server.worker()));
 }
 
 fn peak(pid: u32) -> u64 {

@@ -4,7 +4,6 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, PoisonError};
 
 use belljar_wasi::{Errno, FileVersion};
-use sandbox::OutputFile;
 use wasmtime::{Result, Store};
 
 use super::{Interpreter, Live, now};
@@ -13,7 +12,7 @@ use crate::execute::{self, Executor, Remains, SIGABRT, judge, micros};
 use crate::guest::{Afterwards, Guest, Surroundings};
 use crate::halt;
 use crate::instances::Made;
-use crate::protocol::{Collecting, End, Finished, Job, MadeFile, Report, SessionId};
+use crate::protocol::{End, Finished, Job, MadeFile, Report, SessionId};
 use crate::run::{Interruption, Manner, Run};
 use crate::runtime::Runtime;
 
@@ -59,6 +58,8 @@ impl Executor {
             report: ended.report,
             files: ended.files,
             links: ended.links,
+            // Its files are where it runs.
+            gone: Vec::new(),
             wall_micros: micros(run.elapsed()),
             cpu_micros: micros(cpu),
             peak_bytes: ended.peak_bytes,
@@ -109,10 +110,7 @@ impl Live {
             self.take_program(job, program);
         }
         (ended.files, ended.links) = self.changed();
-        if job.collect == Collecting::Contents {
-            self.fill(&mut ended.files, OutputFile::MAX_CONTENTS);
-        }
-        execute::shorten(&mut ended.files, &mut ended.links, job.collect);
+        self.fill(&mut ended.files, job.collect);
         if runtime.cells.is_some() && ended.lost.is_none() {
             self.interpreters.push(interpreter);
         } else {

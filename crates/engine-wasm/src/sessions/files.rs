@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use belljar_wasi::{Errno, FileKind, FileVersion};
-use sandbox::FolderEntry;
+use belljar_wasi::{DiskEntry, Errno, FileKind, FileVersion};
+use sandbox::{FolderEntry, SkippedFile};
 
 use super::{Live, now};
-use crate::protocol::{Answer, Fault, ListedEntry, ListedKind, MadeFile, Writing};
+use crate::guest::{Budget, MOST_FILES};
+use crate::protocol::{Answer, Collecting, Fault, ListedEntry, ListedKind, MadeFile, Writing};
 
 /// What is in a workspace and has been told: a cell's own files are what has come or changed since.
 #[derive(Default, Clone)]
@@ -68,7 +69,7 @@ impl Live {
         self.changed();
     }
 
-    /// What has come or changed since it was last asked, and links that have come.
+    /// What has come or changed since it was last asked, and links that have come: as many as are told.
     pub(super) fn changed(&mut self) -> (Vec<MadeFile>, Vec<String>) {
         let (mut files, mut links) = (Vec::new(), Vec::new());
         if self.disk.changes() == self.known.changes {
@@ -88,17 +89,19 @@ impl Live {
             }
         }
         self.known = Known { changes: self.disk.changes(), files: known };
+        files.truncate(MOST_FILES);
+        links.truncate(SkippedFile::MAX_COUNT);
         (files, links)
     }
 
     /// Adds what is in files, as far as it is wanted and there is not too much of it.
-    pub(super) fn fill(&self, files: &mut [MadeFile], mut budget: u64) {
+    pub(super) fn fill(&self, files: &mut [MadeFile], collect: Collecting) {
+        let mut budget = Budget::new(collect);
         for file in files {
-            let Some(rest) = budget.checked_sub(file.size) else { continue };
-            let mut contents = vec![0; usize::try_from(file.size).unwrap_or(0)];
-            if self.disk.read(&file.path, 0, &mut contents) == Ok(contents.len()) {
-                budget = rest;
-                file.contents = Some(contents);
+            if budget.take(file.size) {
+                let mut contents = vec![0; usize::try_from(file.size).unwrap_or(0)];
+                let is_whole = self.disk.read(&file.path, 0, &mut contents) == Ok(contents.len());
+                file.contents = is_whole.then_some(contents);
             }
         }
     }

@@ -43,6 +43,7 @@ fn made_changed_and_unchanged() {
     let context = std::mem::replace(&mut guest.context, Guest::new().context);
     let (_, workspace) = context.into_workspace();
     assert_eq!(workspace.links, ["link"]);
+    assert_eq!(workspace.gone, ["moved", "removed"]);
     let files: Vec<_> = workspace
         .files
         .into_iter()
@@ -230,6 +231,54 @@ fn files_for_functions_of_the_host() {
     assert_eq!(files.remove_all("/lib/a.py"), Err(Errno::Rofs));
     assert_eq!(files.list(".").unwrap(), []);
     assert_eq!(guest.context.usage(), crate::Usage { bytes: 0, entries: 0 });
+}
+
+#[test]
+fn what_is_gone() {
+    let mut guest = Guest::new();
+    for path in ["a/b/c", "a/b/d", "a/e", "f", "g", "kept/h"] {
+        guest.context.add_input(path, path.as_bytes()).unwrap();
+    }
+    let mut files = guest.context.files();
+    files.remove_all("a").unwrap();
+    files.rename("kept/h", "h").unwrap();
+    files.remove_file("f").unwrap();
+    files.make_directories("f").unwrap();
+    files.remove_file("g").unwrap();
+    files.symlink("h", "g").unwrap();
+    let (_, workspace) = guest.context.into_workspace();
+    assert_eq!(workspace.gone, ["a/b/c", "a/b/d", "a/e", "f", "g", "kept/h", "a/b", "a"]);
+}
+
+#[test]
+fn what_a_file_holds() {
+    let mut guest = Guest::new();
+    let contents: Vec<u8> = (0..200_000_u32).map(|index| index.to_le_bytes()[0]).collect();
+    guest.context.files().write("a", contents.clone()).unwrap();
+    guest.context.files().write("empty", Vec::new()).unwrap();
+    let (_, workspace) = guest.context.into_workspace();
+    let [file, empty] = &workspace.files[..] else { panic!("{workspace:?}") };
+    assert!(file.holds(&contents) && empty.holds(b"") && !file.holds(b""));
+    assert!(!file.holds(&contents[1..]) && !file.holds(&[&contents[..199_999], b"x"].concat()));
+}
+
+#[test]
+fn parts_of_files() {
+    let mut guest = Guest::with(Quota { bytes: 10, entries: 3 });
+    let mut files = guest.context.files();
+    assert_eq!(files.write_at("a", 0, b"x"), Err(Errno::Noent));
+    files.write("a", b"12345".as_slice()).unwrap();
+    files.write_at("a", 3, b"abc").unwrap();
+    files.write_at("a", 8, b"z").unwrap();
+    assert_eq!(files.read("a").unwrap(), b"123abc\0\0z");
+    assert_eq!(files.write_at("a", 7, b"past"), Err(Errno::Nospc));
+    assert_eq!(files.write_at("a", u64::MAX, b"past"), Err(Errno::Nospc));
+    assert_eq!(files.read_at("a", 4, 3).unwrap(), b"bc\0");
+    assert_eq!(files.read_at("a", 7, usize::MAX).unwrap(), b"\0z");
+    assert_eq!(files.read_at("a", 9, 1).unwrap(), b"");
+    assert_eq!(files.read_at("/dev/zero", 0, 9).unwrap(), b"");
+    assert_eq!(files.read_at("/box", 0, 1), Err(Errno::Isdir));
+    assert_eq!(files.write_at("/lib/a.py", 0, b"x"), Err(Errno::Rofs));
 }
 
 #[test]
