@@ -126,6 +126,14 @@ pub(crate) enum Errand {
     List {
         folder: Option<String>,
     },
+    /// Files in the order of paths, from behind this one; none when there are no more.
+    Files {
+        after: Option<String>,
+    },
+    /// A file, or a folder with nothing in it, away.
+    Remove {
+        path: String,
+    },
     /// Another session with the same in it.
     Fork(SessionId),
     /// Into the file beside this.

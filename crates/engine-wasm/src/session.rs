@@ -153,6 +153,11 @@ impl WasmSession {
         let plan = plan.in_workspace(self.all_files().await?);
         let mut keeping = Keeping { stdout: Capture::new(output), stderr: Capture::new(output), live };
         let Ran { finished, diagnostics } = compiled.run(&plan, &mut keeping).await?;
+        // First, for what comes in their places.
+        for path in &finished.gone {
+            // A folder may have something else in it, which was not sent there.
+            drop(self.ask(Errand::Remove { path: path.clone() }).await?);
+        }
         let outcome = self.shared.outcome(finished, keeping, runtime, Collect::Contents);
         let mut outcome = Shared::of_compiled(outcome, diagnostics, &plan);
         for file in &mut outcome.files {
@@ -173,16 +178,20 @@ impl WasmSession {
 
     /// All files whose names can be told.
     async fn all_files(&self) -> Result<Vec<PlannedFile>, WasmError> {
-        let Answer::Entries(entries) = self.ask_plainly(Errand::List { folder: None }).await? else {
-            return Err(odd());
-        };
         let mut files = Vec::new();
-        for entry in entries.into_iter().filter(|entry| entry.kind == ListedKind::File) {
-            let Ok(path) = WorkspacePath::new(&entry.path) else { continue };
-            let contents = self.read_all(&path, entry.size).await?;
-            files.push(PlannedFile { path, contents });
+        let mut after = None;
+        loop {
+            let Answer::Entries(entries) = self.ask_plainly(Errand::Files { after }).await? else {
+                return Err(odd());
+            };
+            let Some(last) = entries.last() else { return Ok(files) };
+            after = Some(last.path.clone());
+            for entry in entries {
+                let Ok(path) = WorkspacePath::new(&entry.path) else { continue };
+                let contents = self.read_all(&path, entry.size).await?;
+                files.push(PlannedFile { path, contents });
+            }
         }
-        Ok(files)
     }
 
     async fn read_all(&self, path: &WorkspacePath, size: u64) -> Result<Vec<u8>, WasmError> {

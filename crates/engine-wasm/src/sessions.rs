@@ -96,6 +96,8 @@ impl Executor {
             Errand::Write { path, contents, mode } => live.write(&path, contents, mode),
             Errand::Read { path, offset, limit } => live.read(&path, offset, limit),
             Errand::List { folder } => live.list(folder.as_deref()),
+            Errand::Files { after } => live.files(after.as_deref()),
+            Errand::Remove { path } => live.remove(&path),
             Errand::Fork(other) => {
                 let fork = live.fork(self).map_err(|error| Fault::Failed(format!("{error:#}")))?;
                 self.sessions.insert(other, fork);

@@ -160,3 +160,29 @@ async fn languages_share_a_workspace() {
     assert_eq!(session.printed("python", "print(open('c.txt').read())").await, "from c\n");
     assert_eq!(session.session.languages(), ["javascript", "ruby", "python"]);
 }
+
+/// C runs elsewhere, on copies: what it takes away is to be gone here too, and it is to see everything.
+#[tokio::test]
+async fn a_compiled_cell_works_on_the_whole_workspace() {
+    let Some(stage) = Stage::start() else { return };
+    let mut session = stage.open().await;
+    let python = "import os\nos.makedirs('d/e')\nos.makedirs('kept')\nfor n in 'a', 'b', 'd/e/f', 'kept/g': open(n, 'w').write(n)\n\
+                  os.mkdir('many')\nfor n in range(2_500): open(f'many/{n}', 'w').close()";
+    session.printed("python", python).await;
+    let c = r#"
+#include <dirent.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(void) {
+    int files = 0;
+    DIR *many = opendir("many");
+    for (struct dirent *entry; (entry = readdir(many));) files += entry->d_name[0] != '.';
+    printf("%d %d %d %d %d\n", files, remove("a"), rename("b", "c"), rename("d", "moved"), unlink("kept/g"));
+    return 0;
+}"#;
+    let outcome = session.cell("c", c).await;
+    assert_eq!((&*outcome.stdout.text, names(&outcome)), ("2500 0 0 0 0\n", vec!["c", "moved/e/f"]), "{outcome:?}");
+    let python = "print(sorted(os.listdir()), os.listdir('kept'), open('c').read(), open('moved/e/f').read(), len(os.listdir('many')))";
+    let expected = "['c', 'kept', 'many', 'moved'] [] b d/e/f 2500\n";
+    assert_eq!(session.printed("python", python).await, expected);
+}

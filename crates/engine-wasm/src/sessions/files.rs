@@ -52,16 +52,23 @@ impl Live {
         let mut entries = self.disk.list(folder).map_err(fault)?;
         // One more, which says that there are more.
         entries.truncate(FolderEntry::MAX_COUNT + 1);
-        let entries = entries.into_iter().map(|entry| ListedEntry {
-            kind: match entry.kind {
-                FileKind::File => ListedKind::File,
-                FileKind::Directory => ListedKind::Folder,
-                FileKind::Symlink | FileKind::Device => ListedKind::Other,
-            },
-            path: entry.path,
-            size: entry.size,
-        });
-        Ok(Answer::Entries(entries.collect()))
+        Ok(Answer::Entries(entries.into_iter().map(listed).collect()))
+    }
+
+    pub(super) fn files(&self, after: Option<&str>) -> Result<Answer, Fault> {
+        let mut budget = MOST_READ;
+        let mut fits = |entry: &DiskEntry| {
+            let left = budget.checked_sub(entry.path.len() as u64);
+            budget = left.unwrap_or(0);
+            left.is_some()
+        };
+        let entries = self.disk.list(None).map_err(fault)?.into_iter();
+        let files = entries.filter(|entry| entry.kind == FileKind::File && Some(entry.path.as_str()) > after);
+        Ok(Answer::Entries(files.take_while(|entry| fits(entry)).map(listed).collect()))
+    }
+
+    pub(super) fn remove(&mut self, path: &str) -> Result<Answer, Fault> {
+        self.disk.remove(path, now()).map(|()| Answer::Done).map_err(fault)
     }
 
     /// Takes what is there now as told.
@@ -105,6 +112,15 @@ impl Live {
             }
         }
     }
+}
+
+fn listed(entry: DiskEntry) -> ListedEntry {
+    let kind = match entry.kind {
+        FileKind::File => ListedKind::File,
+        FileKind::Directory => ListedKind::Folder,
+        FileKind::Symlink | FileKind::Device => ListedKind::Other,
+    };
+    ListedEntry { kind, path: entry.path, size: entry.size }
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "of the others none is the caller's")]

@@ -111,9 +111,13 @@ impl Disk {
         Ok(self.inodes.file(self.find(path)?)?.read(offset, target))
     }
 
-    /// Takes a file's name away. For what the embedder put there itself.
+    /// Takes the name of a file, or of a folder with nothing in it, away.
     pub fn remove(&mut self, path: &str, now: u64) -> Result<(), Errno> {
-        self.inodes.file(self.find(path)?)?;
+        match &self.inodes.get(self.find(path)?)?.kind {
+            Kind::Link(_) => return Err(Errno::Loop),
+            Kind::Directory(directory) if !directory.is_empty() => return Err(Errno::Notempty),
+            Kind::Directory(_) | Kind::File(_) => {}
+        }
         let (parent, name) = self.make_way(path, now)?;
         self.inodes.unlink(parent, name, now)
     }
