@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use sandbox::EngineError;
+use sandbox::{EngineError, Refusal, SessionError};
 
 /// The wasm engine's own failures.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +20,9 @@ pub enum WasmError {
     /// A run did not end when its time was over, and its worker was ended for it.
     #[error("the worker process that hosted this run did not answer, and was ended")]
     Unresponsive,
+    /// The caller has to change something.
+    #[error(transparent)]
+    Refused(Refusal),
     /// What a session was asked for cannot be done.
     #[error("the session: {0}")]
     Session(String),
@@ -55,4 +58,15 @@ pub enum WasmError {
     /// A runtime that no driver is for.
     #[error("no driver for runtime `{0}`")]
     NoDriver(String),
+}
+
+impl WasmError {
+    /// Whose it is to mend.
+    pub(crate) fn in_session(self) -> SessionError {
+        if let Self::Refused(refusal) = self {
+            SessionError::Refused(refusal)
+        } else {
+            SessionError::Failed(EngineError::new(self))
+        }
+    }
 }

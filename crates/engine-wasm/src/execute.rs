@@ -247,7 +247,9 @@ pub(crate) fn judge(result: &Result<i32>, run: &Run, guest: &Guest) -> End {
         && match &end {
             End::Trapped { .. } => true,
             End::Exited(code) => *code != 0 && guest.report.is_out_of_memory(),
-            End::TimedOut | End::Cancelled | End::OverCpu | End::OverMemory | End::OverDisk => false,
+            End::TimedOut | End::Cancelled | End::OverCpu | End::OverMemory | End::OverDisk | End::Unplaced { .. } => {
+                false
+            }
         };
     if for_want_of_memory { End::OverMemory } else { end }
 }

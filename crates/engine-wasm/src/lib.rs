@@ -247,7 +247,8 @@ impl Shared {
             End::Cancelled => Status::Cancelled,
             End::OverCpu => Status::LimitExceeded(LimitKind::Cpu),
             End::OverMemory => Status::LimitExceeded(LimitKind::Memory),
-            End::OverDisk => Status::LimitExceeded(LimitKind::Disk),
+            // The second is refused before anybody asks for an outcome.
+            End::OverDisk | End::Unplaced { .. } => Status::LimitExceeded(LimitKind::Disk),
         };
         let report = finished.report;
         let error = match (report.error, finished.end) {

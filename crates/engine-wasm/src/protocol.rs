@@ -358,6 +358,11 @@ pub(crate) enum End {
     OverMemory,
     /// What it was given does not fit into its session's workspace.
     OverDisk,
+    /// This path in its session's workspace cannot have what it was given for it.
+    Unplaced {
+        path: String,
+        fault: Fault,
+    },
 }
 
 /// What a runtime's driver says about a run beside its output.

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use sandbox::{
     BoxFuture, Capture, Collect, EngineError, EntryKind, FileError, FilePart, FileRead, FolderEntry, Layer, LiveOutput,
-    Outcome, Plan, PlannedFile, Principal, RuntimeInfo, Session, SessionError, SessionState, WorkspacePath, WriteMode,
+    Outcome, Plan, PlannedFile, Principal, Refusal, RuntimeInfo, Session, SessionError, SessionState, WorkspacePath,
+    WriteMode,
 };
 
 use crate::compiled::Ran;
 use crate::connection::Connection;
 use crate::error::WasmError;
-use crate::protocol::{Answer, Errand, Fault, ListedEntry, ListedKind, SessionId, Writing};
+use crate::protocol::{Answer, End, Errand, Fault, ListedEntry, ListedKind, SessionId, Writing};
 use crate::{COMPILER, Keeping, SERVICES, Service, Shared, job_limits, job_with_packages};
 
 /// A session in a worker. The worker lives as long as this does, whatever else becomes of it.
@@ -124,6 +125,9 @@ impl WasmSession {
         let mut keeping = Keeping { stdout: Capture::new(output), stderr: Capture::new(output), live };
         let (job, tree) = job_with_packages(&plan, self.worker.number(), index, service.dialect)?;
         let mut finished = self.worker.run_cell(self.id, job, tree.as_ref(), &mut keeping).await?;
+        if let End::Unplaced { path, fault } = finished.end {
+            return Err(unplaced(&path, fault));
+        }
         let lost = finished.lost.take();
         if service.has_cells() {
             self.languages.retain(|known| *known != language.id);
@@ -148,7 +152,8 @@ impl WasmSession {
         let compiled = self.shared.compiled.clone().ok_or_else(|| WasmError::NoDriver(COMPILER.to_owned()))?;
         let (output, collect) = (plan.limits().output, plan.collect());
         for file in plan.files() {
-            self.put(&file.path, file.contents.clone()).await?;
+            let write = writing(&file.path, file.contents.clone());
+            self.ask(write).await?.map_err(|fault| unplaced(file.path.as_str(), fault))?;
         }
         let plan = plan.in_workspace(self.all_files().await?);
         let mut keeping = Keeping { stdout: Capture::new(output), stderr: Capture::new(output), live };
@@ -172,8 +177,7 @@ impl WasmSession {
     }
 
     async fn put(&self, path: &WorkspacePath, contents: Vec<u8>) -> Result<(), WasmError> {
-        let (path, mode) = (path.as_str().to_owned(), Writing::Replace);
-        self.ask_plainly(Errand::Write { path, contents, mode }).await.map(drop)
+        self.ask_plainly(writing(path, contents)).await.map(drop)
     }
 
     /// All files whose names can be told.
@@ -217,7 +221,7 @@ impl Drop for WasmSession {
 
 impl Session for WasmSession {
     fn run<'a>(&'a mut self, plan: Plan, live: &'a mut dyn LiveOutput) -> BoxFuture<'a, Result<Outcome, SessionError>> {
-        Box::pin(async move { self.run_cell(plan, live).await.map_err(|error| EngineError::new(error).into()) })
+        Box::pin(async move { self.run_cell(plan, live).await.map_err(WasmError::in_session) })
     }
 
     fn settle(&mut self) -> BoxFuture<'_, ()> {
@@ -302,6 +306,17 @@ impl Session for WasmSession {
     fn save(&mut self, file: OwnedFd) -> BoxFuture<'_, Result<(), SessionError>> {
         Box::pin(async move { self.write_to(file).await.map_err(|error| EngineError::new(error).into()) })
     }
+}
+
+fn writing(path: &WorkspacePath, contents: Vec<u8>) -> Errand {
+    Errand::Write { path: path.as_str().to_owned(), contents, mode: Writing::Replace }
+}
+
+/// A file that was given for a path that cannot have it. As in the native engine.
+fn unplaced(path: &str, fault: Fault) -> WasmError {
+    let path: String = path.chars().flat_map(escaped).collect();
+    let message = format!("`{path}` cannot be put into the session's workspace: {}", file_error(fault));
+    WasmError::Refused(Refusal::new("files", message, "`list_files` says what is there already"))
 }
 
 fn listed(entry: &ListedEntry) -> FolderEntry {

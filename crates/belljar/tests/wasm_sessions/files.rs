@@ -1,11 +1,11 @@
 //! A session's files.
 
 use sandbox::{
-    Collect, EntryKind, FileError, FilePart, InputFile, LimitsRequest, Outcome, Request, SkipReason, WorkspacePath,
-    WriteMode,
+    Collect, EntryKind, FileError, FilePart, InputFile, LimitKind, LimitsRequest, Outcome, Request, SessionError,
+    SkipReason, Status, WorkspacePath, WriteMode,
 };
 
-use crate::{Notebook, Stage, request};
+use crate::{Notebook, Stage, plan, request};
 
 fn path(text: &str) -> WorkspacePath {
     WorkspacePath::new(text).expect("a path")
@@ -185,4 +185,31 @@ int main(void) {
     let python = "print(sorted(os.listdir()), os.listdir('kept'), open('c').read(), open('moved/e/f').read(), len(os.listdir('many')))";
     let expected = "['c', 'kept', 'many', 'moved'] [] b d/e/f 2500\n";
     assert_eq!(session.printed("python", python).await, expected);
+}
+
+#[tokio::test]
+async fn what_cannot_be_put_into_a_session_is_refused() {
+    let Some(stage) = Stage::start() else { return };
+    let limits = LimitsRequest { disk: Some(sandbox::Bytes::mib(1)), ..LimitsRequest::default() };
+    let mut session = stage.open_as(Request { limits, ..request("python", "0") }).await;
+    session.printed("python", "import os\nos.mkdir('data')\nos.mkdir('main.lua')\nopen('file', 'w').close()").await;
+    for (language, name, reason) in [
+        ("python", "data", "it is a folder"),
+        ("python", "file/x", "it is no folder, or is below a file"),
+        ("c", "data", "it is a folder"),
+        ("lua", "main.lua", "it is a folder"),
+    ] {
+        let files = match language {
+            "lua" => Vec::new(),
+            _ => vec![InputFile { path: name.into(), contents: b"x".to_vec() }],
+        };
+        let ran = session.session.run(plan(Request { files, ..request(language, "0") }), &mut ()).await;
+        let Err(SessionError::Refused(refusal)) = ran else { panic!("{language}: {ran:?}") };
+        let message = format!("`{name}` cannot be put into the session's workspace: {reason}");
+        assert!(refusal.to_string().contains(&message), "{refusal}");
+    }
+    let large = InputFile { path: "large".into(), contents: vec![b'x'; 2 << 20] };
+    let outcome = session.run(Request { files: vec![large], ..request("python", "0") }).await;
+    assert_eq!(outcome.status, Status::LimitExceeded(LimitKind::Disk));
+    assert_eq!(session.printed("python", "print(os.listdir('data'))").await, "[]\n");
 }

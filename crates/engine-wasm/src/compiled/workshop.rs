@@ -170,7 +170,7 @@ impl<'a> Workshop<'a> {
             End::OverCpu => (End::OverCpu, error("the compiler was not done when the CPU time was used up"), None),
             End::OverMemory => (End::OverMemory, error("the compiler needs more memory than the limit"), None),
             End::Exited(_) => (End::Exited(1), None, Wants::of(self.plan).cannot()),
-            end @ (End::Cancelled | End::OverDisk) => (end, None, None),
+            end @ (End::Cancelled | End::OverDisk | End::Unplaced { .. }) => (end, None, None),
         };
         let unsupported = unsupported.map(str::to_owned).or_else(|| wants::missing_in(&said.text));
         let first_line = || error(said.text.lines().next().unwrap_or("the compiler says nothing"));

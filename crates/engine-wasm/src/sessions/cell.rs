@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 use belljar_wasi::{Errno, FileVersion};
 use wasmtime::{Result, Store};
 
+use super::files::fault;
 use super::{Interpreter, Live, now};
 use crate::driver::{Cell, Packages};
 use crate::execute::{self, Executor, Remains, SIGABRT, judge, micros};
@@ -26,6 +27,18 @@ struct Ended {
     peak_bytes: u64,
     lost: Option<String>,
     store: Option<Store<Guest>>,
+}
+
+impl Ended {
+    /// Before it began, since what it was given cannot be put there.
+    fn unplaced(path: &str, errno: Errno) -> Self {
+        let end = if errno == Errno::Nospc {
+            End::OverDisk
+        } else {
+            End::Unplaced { path: path.to_owned(), fault: fault(errno) }
+        };
+        Self { end: Some(end), ..Self::default() }
+    }
 }
 
 impl Executor {
@@ -77,8 +90,10 @@ impl Live {
         }
         self.cells += 1;
         let runtime = executor.runtime(job.runtime)?;
-        if !job.files.iter().all(|file| self.disk.put(&file.path, file.contents.as_slice(), now()).is_ok()) {
-            return Ok(Ended { end: Some(End::OverDisk), ..Ended::default() });
+        for file in &job.files {
+            if let Err(errno) = self.disk.put(&file.path, file.contents.as_slice(), now()) {
+                return Ok(Ended::unplaced(&file.path, errno));
+            }
         }
         self.take_note();
         let packages = match &job.layer {
@@ -101,7 +116,7 @@ impl Live {
             Some(_) => None,
             None => match self.put_program(job) {
                 Ok(program) => Some(program),
-                Err(_) => return Ok(Ended { end: Some(End::OverDisk), ..Ended::default() }),
+                Err(errno) => return Ok(Ended::unplaced(program_path(job), errno)),
             },
         };
         let cell = Cell { job, name: format!("<cell {}>", self.cells), packages };

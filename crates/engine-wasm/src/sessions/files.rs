@@ -124,7 +124,7 @@ fn listed(entry: DiskEntry) -> ListedEntry {
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "of the others none is the caller's")]
-fn fault(errno: Errno) -> Fault {
+pub(super) fn fault(errno: Errno) -> Fault {
     match errno {
         Errno::Noent => Fault::NotFound,
         Errno::Isdir => Fault::IsFolder,
