@@ -11,7 +11,8 @@ use rustix::fs::{MemfdFlags, OFlags};
 use sandbox::{LiveOutput, Stream};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::{Instant, timeout_at};
 
 use crate::error::WasmError;
 use crate::protocol::{
@@ -38,6 +39,8 @@ pub(crate) struct Connection {
     control: OwnedFd,
     pending: Mutex<Pending>,
     serial: AtomicU64,
+    /// One errand at a time that takes long. A worker has a thread more than runs, and a run that waits for one comes nearer to its deadline.
+    long_errands: Semaphore,
     reset: Reset,
     /// The process. Ends when this is dropped.
     process: Mutex<Option<Box<dyn Confined>>>,
@@ -113,6 +116,7 @@ impl Blank {
             control: control.into_inner(),
             pending: Mutex::new(Pending(Some(HashMap::new()))),
             serial: AtomicU64::new(0),
+            long_errands: Semaphore::new(1),
             reset,
             process: Mutex::new(Some(process)),
         });
@@ -172,6 +176,18 @@ impl Connection {
         errand: Errand,
         files: &[BorrowedFd<'_>],
     ) -> Result<Result<Answer, Fault>, WasmError> {
+        let _turn = match errand {
+            Errand::Fork(_) | Errand::Save | Errand::Restore { .. } => {
+                Some(self.long_errands.acquire().await.map_err(|_| WasmError::WorkerLost)?)
+            }
+            Errand::Open(_)
+            | Errand::Runtimes
+            | Errand::Write { .. }
+            | Errand::Read { .. }
+            | Errand::List { .. }
+            | Errand::Files { .. }
+            | Errand::Remove { .. } => None,
+        };
         let id = self.number();
         let mut asked = self.register(id)?;
         self.send_task(Task::Errand(session, id, errand), files).await?;
@@ -209,23 +225,21 @@ impl Connection {
         let id = order.id;
         let mut run = self.register(id)?;
         self.send_task(task, layer.map(AsFd::as_fd).as_slice()).await?;
-        let deadline = tokio::time::Instant::now() + order.wall;
+        let deadline = Instant::now() + order.wall;
+        // Its thread does not answer for the deadline. Nothing but the end of the process is left to try.
+        let late = |_| {
+            self.end();
+            WasmError::Unresponsive
+        };
         let mut unacknowledged = 0;
         loop {
-            let reply = tokio::select! {
-                biased;
-                reply = run.replies.recv() => reply.ok_or(WasmError::WorkerLost)?,
-                () = tokio::time::sleep_until(deadline) => {
-                    // Its thread does not answer for the deadline. Nothing but the end of the process is left to try.
-                    self.end();
-                    return Err(WasmError::Unresponsive);
-                }
-            };
-            match reply {
+            let reply = timeout_at(deadline, run.replies.recv()).await.map_err(late)?;
+            match reply.ok_or(WasmError::WorkerLost)? {
                 Reply::Output(pieces) => {
                     unacknowledged += pass_on(&pieces, live);
                     if unacknowledged >= OUTPUT_WINDOW / 2 {
-                        self.say(Control::Consumed(id, unacknowledged)).await;
+                        let consumed = Control::Consumed(id, unacknowledged);
+                        timeout_at(deadline, self.say(consumed)).await.map_err(late)?;
                         unacknowledged = 0;
                     }
                 }

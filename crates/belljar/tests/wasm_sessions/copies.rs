@@ -3,10 +3,11 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
-use sandbox::{Engine as _, FilePart, Principal, SessionError, WorkspacePath};
+use sandbox::{Engine as _, FilePart, Principal, Request, SessionError, WorkspacePath};
 
-use crate::{Notebook, Stage};
+use crate::{Notebook, Stage, request, within};
 
 fn path(text: &str) -> WorkspacePath {
     WorkspacePath::new(text).expect("a path")
@@ -120,4 +121,29 @@ async fn what_is_damaged_is_refused() {
     let worker = stage.wall.started();
     assert_eq!(worker.len(), 1, "no worker died of it");
     check(&mut session).await;
+}
+
+/// Each of them holds a thread of the worker for as long as it takes. A run that waits for one would be late by that, and its worker ended for it.
+#[tokio::test]
+async fn saving_leaves_room_for_runs() {
+    let Some(stage) = Stage::start() else { return };
+    let mut saving = tokio::task::JoinSet::new();
+    let mut unread = Vec::new();
+    for _ in 0..6 {
+        let mut session = stage.open().await;
+        session.printed("python", "x = 1").await;
+        // More than a pipe holds is written to it, and nobody reads.
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        unread.push(reader);
+        saving.spawn(async move { session.session.save(writer.into()).await });
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let mut session = stage.open().await;
+    let request = Request { limits: within(Duration::from_millis(500)), ..request("python", "print('in time')") };
+    assert_eq!(session.run(request).await.stdout.text, "in time\n");
+    drop(unread);
+    while let Some(saved) = saving.join_next().await {
+        saved.expect("no panic").expect_err("nobody reads");
+    }
+    assert_eq!(stage.wall.started().len(), 1, "no worker died of it");
 }
