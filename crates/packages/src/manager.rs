@@ -116,15 +116,14 @@ impl PackageManager {
             && !wanted::python_satisfies(target.version(), requires)
         {
             let message = format!("the program requires Python `{requires}`, and this is {}", target.version());
-            return Err(match engine {
-                EngineId::Wasm => ProvideError::Unsuited(message),
-                EngineId::Native => Refusal::new("code", message, "change its `requires-python`").into(),
-            });
+            return Err(ProvideError::WrongPython(message));
         }
         let asked = self.ask(wanted, target.as_ref());
         if asked.requirements.is_empty() {
             return Ok(Found { layer: None, unknown: Vec::new(), cached: true });
         }
+        // Whoever made the wish has looked already. Here it holds whatever they forgot.
+        self.policy.check_enabled()?;
         let store = self.store().map_err(Trouble::Files)?;
         if let Some(found) = self.recall(&asked, engine, store)? {
             return Ok(found);
@@ -162,6 +161,7 @@ impl PackageManager {
 
     /// The same for good, in an environment of the operator's.
     async fn change(&self, wanted: &Wanted, root: &Path, live: &mut dyn LiveOutput) -> Result<Changed, ProvideError> {
+        self.policy.check_enabled()?;
         let store = self.store().map_err(Trouble::Files)?;
         self.check_clients()?;
         let host = self.host(&wanted.caller).await?;
@@ -288,9 +288,7 @@ impl Packages for PackageManager {
                     Ok(Provided { layer, took: started.elapsed(), cached, unknown, problem: None })
                 }
                 // Nobody named anything: then the program runs, and says itself what it misses.
-                Err(error @ (ProvideError::Refused(_) | ProvideError::Failed(_)))
-                    if wanted.named.is_empty() && wanted.requires_python.is_none() =>
-                {
+                Err(error @ (ProvideError::Refused(_) | ProvideError::Failed(_))) if wanted.named.is_empty() => {
                     let problem = Some(error.to_string());
                     Ok(Provided { layer: None, took: started.elapsed(), cached: false, unknown: Vec::new(), problem })
                 }
