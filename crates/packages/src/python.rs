@@ -1,6 +1,6 @@
 //! Python's packages, with uv.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use engine_native::Interpreter;
@@ -10,6 +10,7 @@ use setup::Tool;
 
 use crate::clients::{CACHE, Errand, LAYER, Surroundings};
 use crate::policy::PackagePolicy;
+use crate::store::ClientFolder;
 use crate::trouble::Trouble;
 
 /// How long a resolution, and an installation, may take. A registry that hangs ends the client's own patience much sooner.
@@ -130,7 +131,7 @@ pub(crate) struct Uv<'a> {
     pub(crate) policy: &'a PackagePolicy,
     /// What it runs on.
     pub(crate) host: &'a Interpreter,
-    pub(crate) cache: PathBuf,
+    pub(crate) cache: ClientFolder,
 }
 
 impl Uv<'_> {
@@ -213,7 +214,7 @@ impl Uv<'_> {
             environment,
             files: Vec::new(),
             reads,
-            cache: self.cache.clone(),
+            cache: self.cache.path().to_owned(),
             layer: None,
             changes: None,
             folder: None,
@@ -224,7 +225,7 @@ impl Uv<'_> {
 
 /// Compiles what was installed for the host's own Python: on a folder that is read-only, it would be compiled in every run. Tests are left
 /// out; nobody imports them.
-pub(crate) fn compile(interpreter: &Interpreter, layer: &Path, cache: PathBuf) -> Errand {
+pub(crate) fn compile(interpreter: &Interpreter, layer: &Path, cache: &ClientFolder) -> Errand {
     let arguments = ["-m", "compileall", "-q", "-j", "2", "-x", "/tests?/", "-s", LAYER, "-p", PYTHON_PACKAGES, LAYER];
     Errand {
         program: interpreter.program.clone(),
@@ -232,7 +233,7 @@ pub(crate) fn compile(interpreter: &Interpreter, layer: &Path, cache: PathBuf) -
         environment: Vec::new(),
         files: Vec::new(),
         reads: interpreter.reads.clone(),
-        cache,
+        cache: cache.path().to_owned(),
         layer: Some(layer.to_owned()),
         changes: None,
         folder: None,

@@ -8,8 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::retry_on_intr;
 use sandbox::{Bytes, Held, Layer, LayerKind, PackageVersion};
 use serde::{Deserialize, Serialize};
+
+use crate::lock_file;
 
 /// The folder described in the crate's documentation. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -75,11 +78,19 @@ impl Store {
 
     /// A client's own folder. Behind walls a client of a root server is another user each time, so inside it is open to all; nobody but us
     /// can come to it.
-    pub(crate) fn client(&self, name: &str) -> io::Result<PathBuf> {
-        let folder = self.path("clients", name);
-        DirBuilder::new().recursive(true).create(&folder)?;
-        fs::set_permissions(&folder, Permissions::from_mode(0o777))?;
-        Ok(folder)
+    pub(crate) fn client(&self, name: &str) -> io::Result<ClientFolder> {
+        let held = self.clients_lock()?;
+        // Whoever takes the caches away holds it for a few renames.
+        retry_on_intr(|| flock(&held, FlockOperation::LockShared))?;
+        let path = self.path("clients", name);
+        DirBuilder::new().recursive(true).create(&path)?;
+        fs::set_permissions(&path, Permissions::from_mode(0o777))?;
+        Ok(ClientFolder { path, _held: held })
+    }
+
+    /// Shared by whoever has a client's folder.
+    fn clients_lock(&self) -> io::Result<File> {
+        lock_file::open(&self.path("locks", "clients"))
     }
 
     /// A folder in which something is made.
@@ -93,9 +104,13 @@ impl Store {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(error),
             }
-            let held = File::open(&folder)?;
-            // Unless somebody swept it between the two.
-            if flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            // Until it is locked somebody may sweep it, and has the lock as long as that takes.
+            let held = match File::open(&folder) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                held => held?,
+            };
+            let is_ours = flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok();
+            if is_ours && fs::symlink_metadata(&folder).is_ok() {
                 return Ok(Stage { folder, _held: held });
             }
         }
@@ -158,7 +173,7 @@ impl Store {
         let mut total: u64 = layers.iter().map(|(_, _, bytes)| bytes).sum();
         let caches = size_of(&self.root.join("clients"));
         if total + caches > most.get() && caches > most.get() / 2 {
-            self.drop_caches();
+            self.drop_caches().ok();
         }
         layers.sort_by_key(|(_, used, _)| *used);
         for (folder, _, bytes) in layers {
@@ -171,15 +186,16 @@ impl Store {
         }
     }
 
-    /// Not while a client may be at it: whoever installs something has a stage.
-    fn drop_caches(&self) {
-        let Ok(stage) = self.stage() else { return };
-        if fs::read_dir(self.root.join("tmp")).map_or(0, Iterator::count) > 1 {
-            return;
+    /// Not while a client may be at it. Taken apart when the lock is free again, which this order of the two sees to.
+    fn drop_caches(&self) -> io::Result<()> {
+        let stage = self.stage()?;
+        let alone = self.clients_lock()?;
+        flock(&alone, FlockOperation::NonBlockingLockExclusive)?;
+        for entry in fs::read_dir(self.root.join("clients"))? {
+            let entry = entry?;
+            fs::rename(entry.path(), stage.folder.join(entry.file_name()))?;
         }
-        for entry in fs::read_dir(self.root.join("clients")).into_iter().flatten().flatten() {
-            fs::rename(entry.path(), stage.folder.join(entry.file_name())).ok();
-        }
+        Ok(())
     }
 
     /// Every layer with the time of its last use, and its size.
@@ -205,12 +221,25 @@ impl Store {
     fn sweep(&self) {
         let entries = fs::read_dir(self.root.join("tmp")).into_iter().flatten().flatten();
         for entry in entries {
-            let is_left = File::open(entry.path())
-                .is_ok_and(|folder| flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok());
-            if is_left {
+            let Ok(folder) = File::open(entry.path()) else { continue };
+            // Locked until it is gone, so that nobody can make something in it meanwhile.
+            if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
                 fs::remove_dir_all(entry.path()).ok();
             }
         }
+    }
+}
+
+/// A client's own folder, which stays where it is as long as somebody has this.
+#[derive(Debug)]
+pub(crate) struct ClientFolder {
+    path: PathBuf,
+    _held: File,
+}
+
+impl ClientFolder {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 }
 
@@ -313,6 +342,7 @@ fn is_machine_code(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
+    use std::sync::atomic::AtomicBool;
 
     use proptest::prelude::*;
 
@@ -356,6 +386,43 @@ mod tests {
         drop(held);
         store.evict(Bytes::new(0));
         assert!(store.layer("a").is_none());
+    }
+
+    #[test]
+    fn a_clients_folder_stays_while_somebody_has_it() {
+        let (_folder, store) = store();
+        let (first, second) = (store.client("uv").expect("made"), store.client("uv").expect("there"));
+        let kept = first.path().join("wheel");
+        fs::write(&kept, "1").expect("ours");
+        drop(second);
+        store.evict(Bytes::new(0));
+        assert!(fs::symlink_metadata(&kept).is_ok());
+        drop(first);
+        store.evict(Bytes::new(0));
+        assert!(fs::symlink_metadata(&kept).is_err());
+    }
+
+    #[test]
+    fn what_is_being_made_is_not_swept() {
+        let (_folder, store) = store();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    store.sweep();
+                }
+            });
+            let make = || {
+                for _ in 0..2000 {
+                    let stage = store.stage().expect("a stage");
+                    fs::write(stage.path("file"), "1").expect("the folder is there");
+                }
+            };
+            // Whatever becomes of it, the other one ends.
+            let ended = std::panic::catch_unwind(make);
+            done.store(true, Ordering::Relaxed);
+            ended.expect("nothing was swept");
+        });
     }
 
     #[test]
