@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use engine_native::{Interpreter, NativeEngine};
 use engine_wasm::WasmEngine;
 use sandbox::{
-    BoxFuture, Changed, EngineId, Imported, Layer, LayerKind, LiveOutput, PackageVersion, Packages, Plan, Principal,
-    ProvideError, Provided, Refusal, Wanted,
+    BoxFuture, Bytes, Changed, EngineId, Imported, Layer, LayerKind, LiveOutput, PackageVersion, Packages, Plan,
+    Principal, ProvideError, Provided, Refusal, Wanted,
 };
 use setup::{Digest, Setup};
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::answers::{Answers, Verdict};
@@ -81,6 +82,22 @@ struct Found {
     cached: bool,
 }
 
+/// Removes what is over the limit when something was got, or was given up: a client that does not come to its end leaves what it fetched.
+struct Evicting {
+    store: Store,
+    most: Bytes,
+}
+
+impl Drop for Evicting {
+    fn drop(&mut self) {
+        let (store, most) = (self.store.clone(), self.most);
+        // None where all ends with the server.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn_blocking(move || store.evict(most));
+        }
+    }
+}
+
 impl PackageManager {
     /// Touches nothing yet.
     pub fn new(config: Config, native: NativeEngine, wasm: Arc<WasmEngine>, setup: Arc<Setup>) -> Self {
@@ -138,11 +155,11 @@ impl PackageManager {
         }
         self.check_clients()?;
         let _turn = self.turns.acquire().await;
-        let lock = store.path("locks", &asked.key);
-        let _process = LockFile::take(&lock).await.map_err(Trouble::Files)?;
+        let _process = LockFile::take(&store.lock(&asked.key)).await.map_err(Trouble::Files)?;
         if let Some(found) = self.recall(&asked, engine, store)? {
             return Ok(found);
         }
+        let _evicting = self.evicting(store);
         let getting = Getting { manager: self, store, asked: &asked, live };
         let answer = match &target {
             Some(target) => getting.python(target, &wanted.caller).await,
@@ -151,10 +168,7 @@ impl PackageManager {
         let answer = answer.inspect_err(|trouble| self.remember_trouble(&asked, trouble))?;
         self.answers.keep(&asked.key, answer, store);
         // What was just made is held by this, whatever has to go now.
-        let found = self.recall(&asked, engine, store);
-        let (store, most) = (store.clone(), self.policy.most);
-        tokio::task::spawn_blocking(move || store.evict(most));
-        let found = found?;
+        let found = self.recall(&asked, engine, store)?;
         let found = found.ok_or_else(|| Trouble::Files(io::ErrorKind::NotFound.into()))?;
         Ok(Found { cached: false, ..found })
     }
@@ -168,9 +182,13 @@ impl PackageManager {
         let key = Digest::of_parts([root.as_os_str().as_encoded_bytes()]).to_string();
         let asked = Asked { requirements: wanted.named.clone(), imported: Vec::new(), key };
         let _turn = self.turns.acquire().await;
-        let lock = store.path("locks", &asked.key);
-        let _process = LockFile::take(&lock).await.map_err(Trouble::Files)?;
+        let _process = LockFile::take(&store.lock(&asked.key)).await.map_err(Trouble::Files)?;
+        let _evicting = self.evicting(store);
         Ok(Getting { manager: self, store, asked: &asked, live }.environment(host, root).await?)
+    }
+
+    fn evicting(&self, store: &Store) -> Evicting {
+        Evicting { store: store.clone(), most: self.policy.most }
     }
 
     fn check_clients(&self) -> Result<(), Refusal> {

@@ -12,6 +12,7 @@ use rustix::io::retry_on_intr;
 use sandbox::{Bytes, Held, Layer, LayerKind, PackageVersion};
 use serde::{Deserialize, Serialize};
 
+use crate::answers::GOOD_FOR;
 use crate::lock_file;
 
 /// The folder described in the crate's documentation. Cheap to clone.
@@ -74,6 +75,12 @@ impl Store {
 
     pub(crate) fn path(&self, folder: &str, name: &str) -> PathBuf {
         self.root.join(folder).join(name)
+    }
+
+    /// The lock for getting what has this key. There are 256 of them, so that they need not be removed; two wishes that share one wait for
+    /// each other.
+    pub(crate) fn lock(&self, key: &str) -> PathBuf {
+        self.path("locks", key.get(..2).unwrap_or(key))
     }
 
     /// A client's own folder. Behind walls a client of a root server is another user each time, so inside it is open to all; nobody but us
@@ -169,11 +176,12 @@ impl Store {
     pub(crate) fn evict(&self, most: Bytes) {
         // What was given up while its client was still writing may not have gone at once.
         self.sweep();
+        self.forget_answers();
         let mut layers = self.layers();
-        let mut total: u64 = layers.iter().map(|(_, _, bytes)| bytes).sum();
         let caches = size_of(&self.root.join("clients"));
-        if total + caches > most.get() && caches > most.get() / 2 {
-            self.drop_caches().ok();
+        let mut total = caches + layers.iter().map(|(_, _, bytes)| bytes).sum::<u64>();
+        if total > most.get() && caches > most.get() / 2 && self.drop_caches().is_ok() {
+            total -= caches;
         }
         layers.sort_by_key(|(_, used, _)| *used);
         for (folder, _, bytes) in layers {
@@ -196,6 +204,17 @@ impl Store {
             fs::rename(entry.path(), stage.folder.join(entry.file_name()))?;
         }
         Ok(())
+    }
+
+    /// Removes answers that nobody believes any more. Those of the future are among them.
+    fn forget_answers(&self) {
+        for entry in fs::read_dir(self.root.join("answers")).into_iter().flatten().flatten() {
+            let written = entry.metadata().and_then(|metadata| metadata.modified());
+            let age = written.ok().and_then(|written| SystemTime::now().duration_since(written).ok());
+            if age.is_none_or(|age| age >= GOOD_FOR) {
+                fs::remove_file(entry.path()).ok();
+            }
+        }
     }
 
     /// Every layer with the time of its last use, and its size.
@@ -341,6 +360,7 @@ fn is_machine_code(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
     use std::io::Write as _;
     use std::sync::atomic::AtomicBool;
 
@@ -386,6 +406,44 @@ mod tests {
         drop(held);
         store.evict(Bytes::new(0));
         assert!(store.layer("a").is_none());
+    }
+
+    #[test]
+    fn caches_count_like_layers() {
+        let (_folder, store) = store();
+        fs::write(store.client("uv").expect("made").path().join("wheel"), [0; 50]).expect("ours");
+        for (id, used) in [("a", 1), ("b", 2)] {
+            publish(&store, id, 60);
+            let file = File::open(store.path("layers", id).join(LAYER_FILE)).expect("there");
+            let then = SystemTime::UNIX_EPOCH + Duration::from_secs(used);
+            file.set_times(FileTimes::new().set_modified(then)).expect("set");
+        }
+        store.evict(Bytes::new(120));
+        assert_eq!(size_of(&store.path("clients", "uv")), 50);
+        assert!(store.layer("a").is_none() && store.layer("b").is_some());
+    }
+
+    #[test]
+    fn wishes_share_a_number_of_locks() {
+        let (_folder, store) = store();
+        let key = |number: u32| setup::Digest::of_parts([&*number.to_le_bytes()]).to_string();
+        let locks: HashSet<PathBuf> = (0..5000).map(|number| store.lock(&key(number))).collect();
+        assert_eq!(locks.len(), 256);
+    }
+
+    #[test]
+    fn answers_that_are_too_old_are_removed() {
+        let (_folder, store) = store();
+        let now = SystemTime::now();
+        let times = [("old", now - GOOD_FOR), ("new", now), ("tomorrow", now + Duration::from_hours(24))];
+        for (name, written) in times {
+            store.write("answers", name, b"{}").expect("written");
+            let file = File::options().write(true).open(store.path("answers", name)).expect("there");
+            file.set_times(FileTimes::new().set_modified(written)).expect("set");
+        }
+        store.evict(Bytes::gib(1));
+        let left: Vec<bool> = times.map(|(name, _)| store.path("answers", name).is_file()).into();
+        assert_eq!(left, [false, true, false]);
     }
 
     #[test]
