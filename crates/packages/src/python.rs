@@ -1,6 +1,6 @@
 //! Python's packages, with uv.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine_native::Interpreter;
@@ -242,13 +242,28 @@ pub(crate) fn compile(interpreter: &Interpreter, layer: &Path, cache: &ClientFol
 }
 
 /// What the host's Python has among its own packages, by the names that programs import.
+///
+/// Several distributions share a namespace, in one folder or in one for each: that there is a part of it says nothing of another. So as
+/// much of the name counts as leads out of namespaces.
 pub(crate) fn has(interpreter: &Interpreter, module: &str) -> bool {
-    let first = module.split('.').next().unwrap_or(module);
-    interpreter.site.iter().any(|site| {
-        site.join(first).is_dir()
-            || site.join(format!("{first}.py")).is_file()
-            || site.join(format!("{first}.{}.so", interpreter.platform)).is_file()
-    })
+    let ends = module.match_indices('.').map(|(end, _)| end).chain([module.len()]);
+    for name in ends.filter_map(|end| module.get(..end)) {
+        let path = name.replace('.', "/");
+        let is_module = |site: &PathBuf| {
+            let endings = ["py", "abi3.so", &format!("{}.so", interpreter.platform)];
+            endings.iter().any(|ending| site.join(format!("{path}.{ending}")).is_file())
+        };
+        if interpreter.site.iter().any(is_module) {
+            return true;
+        }
+        let folders: Vec<PathBuf> =
+            interpreter.site.iter().map(|site| site.join(&path)).filter(|folder| folder.is_dir()).collect();
+        let is_package = folders.iter().any(|folder| folder.join("__init__.py").is_file());
+        if folders.is_empty() || (is_package && !wanted::is_namespace(name)) {
+            return is_package;
+        }
+    }
+    true
 }
 
 /// Packages in a few words.
@@ -262,4 +277,60 @@ pub(crate) fn shown(packages: &[Locked]) -> String {
 /// A lock that cannot be read is uv's, or ours.
 pub(crate) fn read_lock(text: String) -> Result<Lock, Trouble> {
     Lock::parse(text).ok_or(Trouble::Client("uv's answer could not be read".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_namespace_is_not_another() {
+        let host = tempfile::tempdir().expect("a folder");
+        for file in [
+            "first/google/protobuf/__init__.py",
+            "first/google/cloud/storage/__init__.py",
+            "second/google/auth/__init__.py",
+            // As older distributions have them.
+            "first/zope/__init__.py",
+            "first/zope/interface/__init__.py",
+            "first/unlisted/deep/module.py",
+            "first/unlisted/fast.abi3.so",
+            "second/plain/__init__.py",
+            "second/single.py",
+            "second/quick.cpython-313-x86_64-linux-gnu.so",
+        ] {
+            let path = host.path().join(file);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("ours");
+            fs::write(path, "").expect("ours");
+        }
+        let interpreter = Interpreter {
+            program: "/usr/bin/python3".into(),
+            reads: Vec::new(),
+            version: "3.13.1".to_owned(),
+            platform: "cpython-313-x86_64-linux-gnu".to_owned(),
+            site: ["first", "second"].map(|site| host.path().join(site)).into(),
+        };
+        for module in [
+            "google.protobuf",
+            "google.protobuf.message",
+            "google.cloud.storage",
+            "google.cloud.storage.blob",
+            "google.auth",
+            "zope.interface",
+            "unlisted.deep.module",
+            "unlisted.fast",
+            "unlisted",
+            "plain",
+            "plain.whatever",
+            "single",
+            "quick",
+        ] {
+            assert!(has(&interpreter, module), "{module}");
+        }
+        for module in ["google.cloud.bigquery", "google.generativeai", "zope.event", "unlisted.other", "absent"] {
+            assert!(!has(&interpreter, module), "{module}");
+        }
+    }
 }
