@@ -273,7 +273,7 @@ impl Getting<'_> {
             policy: &manager.policy,
             store: self.store,
             clients: &manager.clients,
-            proxy: manager.surroundings.proxy(),
+            proxy: manager.surroundings.proxy()?,
         };
         registries::gate(&asker, probe, self.live).await.map(Some)
     }

@@ -79,6 +79,15 @@ fn a_registry_that_is_not_well_is_named() {
     }
 }
 
+#[test]
+fn nobody_goes_around_a_proxy_that_cannot_be_used() {
+    let Some(site) = site() else { return };
+    fs::write(site.configuration(), "").expect("written");
+    let mut command = site.serve();
+    command.env_remove("UV_DEFAULT_INDEX").env("HTTPS_PROXY", "socks5://127.0.0.1:1");
+    refuses(command, &site, "the server's `HTTPS_PROXY` cannot be used: only proxies whose address begins with");
+}
+
 /// Which Python a program is for says nothing of what it imports.
 #[test]
 fn an_import_is_a_guess_whatever_python_the_program_is_for() {
