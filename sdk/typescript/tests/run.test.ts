@@ -180,6 +180,17 @@ test("leaving a stream ends the run", async () => {
   await until(() => !goesOn(marker));
 });
 
+test("a stream can be left when the run has ended", async () => {
+  // The result may have come with the output. That nobody takes it is no error.
+  for (let round = 0; round < 50; round++) {
+    for await (const event of belljar.stream("echo one", BASH)) {
+      assert.deepEqual(event, { type: "output", text: "one\n" });
+      break;
+    }
+  }
+  assert.equal((await belljar.run("echo still here", BASH)).stdout, "still here\n");
+});
+
 test("a signal ends the run", async () => {
   const marker = `typescript-aborted-${process.pid}`;
   const abort = new AbortController();
