@@ -426,7 +426,7 @@ mod tests {
     #[test]
     fn wishes_share_a_number_of_locks() {
         let (_folder, store) = store();
-        let key = |number: u32| setup::Digest::of_parts([&*number.to_le_bytes()]).to_string();
+        let key = |number: u32| setup::Digest::of_parts([number.to_le_bytes().as_slice()]).to_string();
         let locks: HashSet<PathBuf> = (0..5000).map(|number| store.lock(&key(number))).collect();
         assert_eq!(locks.len(), 256);
     }
