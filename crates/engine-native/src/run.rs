@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use jail::{Ended, Exit, Limit, Monitor, Report, RunStdio, Spec};
@@ -96,12 +95,8 @@ pub(crate) async fn begin(
     // Only the guest's side may hold these, or their end would never show.
     drop(theirs);
     let monitor = watched(monitor).map_err(NativeError::Reports)?;
-    let scratch = match &spec.walls {
-        jail::Walls::Landlock { scratch } => Some(Scratch(scratch.clone())),
-        jail::Walls::Namespaces { .. } => None,
-    };
     let attempt = Attempt { streams, reports: Reports::default(), files: Collected::default(), stopped: Stopped::No };
-    Ok(Going { attempt, monitor, limits: spec.limits, started, shown, cpu_before: Duration::ZERO, _scratch: scratch })
+    Ok(Going { attempt, monitor, limits: spec.limits, started, shown, cpu_before: Duration::ZERO })
 }
 
 /// A file in memory, the guest's to fill: it counts as its memory, and goes with the run.
@@ -121,21 +116,10 @@ pub(crate) struct Going {
     shown: Option<File>,
     /// What it had used when its program came.
     cpu_before: Duration,
-    _scratch: Option<Scratch>,
 }
 
 /// What one that waits says when it is ready.
 const READY_LENGTH: usize = 17;
-
-/// A run's directory on the host. Gone already when this is dropped, unless the supervisor was killed.
-#[derive(Debug)]
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        jail::remove_scratch(&self.0);
-    }
-}
 
 /// When a run's time starts.
 #[derive(Debug, Clone, Copy)]

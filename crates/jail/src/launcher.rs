@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::PathBuf;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{DumpableBehavior, Pid, Signal, kill_process, pidfd_send_signal, set_dumpable_behavior};
@@ -14,6 +15,7 @@ use crate::first::{self, Identity, Inheritance};
 use crate::folder;
 use crate::guest::MemoryHolder;
 use crate::identity::Identities;
+use crate::scratch;
 use crate::seccomp::{self, Files, Memfd, Profile, Sockets};
 use crate::show::Rooms;
 use crate::spec::{Blueprint, Purpose, Spec, Walls};
@@ -140,6 +142,18 @@ struct Run {
     report: OwnedFd,
     /// Of a session: its number, and where more is shown to it.
     session: Option<(u64, Rooms)>,
+    /// Its directory on the host, if it has one.
+    scratch: Option<PathBuf>,
+}
+
+impl Run {
+    /// Removes what it left on the host. Mostly its supervisor has; this is after the last of its processes, whoever ended them.
+    fn clear_away(&self) {
+        if let Some(scratch) = &self.scratch {
+            // What cannot be removed is swept at the next start.
+            scratch::remove_tree(scratch).ok();
+        }
+    }
 }
 
 impl Launcher {
@@ -359,6 +373,7 @@ impl Launcher {
                     group,
                     report,
                     session,
+                    scratch: order.scratch.clone(),
                 })
             }
             Err(failure) => {
@@ -458,6 +473,7 @@ impl Launcher {
             // A supervisor without a pid namespace that was killed leaves its guests to us.
             self.kill_orphans();
         }
+        run.clear_away();
         self.identities.give_back(run.user);
         let ended = Ended { cpu_micros: usage.cpu_micros, peak_bytes: usage.peak_bytes, group: run.group.usage() };
         // Removed before the server hears of the end, so that a finished run has left nothing.
@@ -495,13 +511,15 @@ impl Launcher {
         }
         // Supervisors without a pid namespace see this, end their guests and remove their files.
         self.leash = None;
-        for run in self.runs.drain(..) {
+        let runs = std::mem::take(&mut self.runs);
+        for run in &runs {
             if run.is_init {
                 pidfd_send_signal(&run.pidfd, Signal::KILL).ok();
             }
             sys::reap(run.pid).ok();
         }
         self.kill_orphans();
+        runs.iter().for_each(Run::clear_away);
     }
 }
 

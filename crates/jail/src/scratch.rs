@@ -7,11 +7,14 @@ use std::collections::HashSet;
 use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, chown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, openat, openat2, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, chmod, openat, openat2, renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
 
 pub(crate) const SCRATCH_WORKSPACE: &str = "box";
 pub(crate) const SCRATCH_TEMPORARY: &str = "tmp";
@@ -52,7 +55,7 @@ impl Scratch {
     /// The guest may swap what is below the directory at any time, so the kernel checks the way there, and only a file that the
     /// directory's own user has made, under one name, is touched.
     pub(crate) fn make_executable(&self, arguments: &[String]) {
-        let Ok(root) = openat(rustix::fs::CWD, &self.root, DIRECTORY, Mode::empty()) else { return };
+        let Ok(root) = openat(CWD, &self.root, DIRECTORY, Mode::empty()) else { return };
         let Ok(owner) = statat(&root, SCRATCH_TEMPORARY, AtFlags::SYMLINK_NOFOLLOW) else { return };
         let build = self.build();
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
@@ -75,14 +78,9 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What could not be removed is swept at the next start.
+        // What could not be removed is tried again by the launcher.
         remove_tree(&self.root).ok();
     }
-}
-
-/// Removes a run's directory that is still there after its end: its supervisor did not live to do it.
-pub fn remove_scratch(root: &Path) {
-    remove_tree(root).ok();
 }
 
 /// Removes what servers that are no more left in `parent`: directories named `run-PID-…`.
@@ -125,23 +123,25 @@ pub(crate) fn exceeds(root: &Path, bytes: u64, files: u32) -> bool {
     false
 }
 
-/// Removes a tree of any depth with two descriptors: directories found on the way are moved up beside the ones waiting.
-fn remove_tree(root: &Path) -> io::Result<()> {
-    let top = openat(rustix::fs::CWD, root, DIRECTORY, Mode::empty())?;
+/// Removes a tree of any depth with two descriptors: directories found on the way are moved up beside the ones waiting. What is gone
+/// already is none to remove.
+pub(crate) fn remove_tree(root: &Path) -> io::Result<()> {
+    let Some(top) = if_there(openat(CWD, root, DIRECTORY, Mode::empty()))? else { return Ok(()) };
     let mut serial = 0u64;
     // Each round empties one directory of files and lifts its directories into `top`, so depth turns into rounds.
     let mut pending: Vec<CString> = lift_and_empty(&top, &top, &mut serial)?;
     while let Some(name) = pending.pop() {
-        let directory = openat(&top, &name, DIRECTORY, Mode::empty())?;
-        // The guest may have taken its own permissions away; as owner or root we give them back.
-        rustix::fs::fchmod(&directory, Mode::RWXU).ok();
+        let Some(directory) = if_there(openat(&top, &name, DIRECTORY, Mode::empty()))? else { continue };
         pending.extend(lift_and_empty(&top, &directory, &mut serial)?);
-        unlinkat(&top, &name, AtFlags::REMOVEDIR)?;
+        if_there(unlinkat(&top, &name, AtFlags::REMOVEDIR))?;
     }
-    fs::remove_dir(root)
+    if_there(unlinkat(CWD, root, AtFlags::REMOVEDIR))?;
+    Ok(())
 }
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// A directory that may not let itself be read.
+const HANDLE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 fn lift_and_empty(top: &OwnedFd, directory: &OwnedFd, serial: &mut u64) -> io::Result<Vec<CString>> {
     let mut names = Vec::new();
@@ -153,25 +153,47 @@ fn lift_and_empty(top: &OwnedFd, directory: &OwnedFd, serial: &mut u64) -> io::R
     }
     let mut lifted = Vec::new();
     for name in names {
-        let metadata = statat(directory.as_fd(), &name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if FileType::from_raw_mode(metadata.st_mode) == FileType::Directory {
-            *serial += 1;
-            // A name that no guest chose: the prefix is longer than what this loop lifts could collide with by accident, and a
-            // collision only fails the rename.
-            let place = CString::new(format!("belljar-removing-{serial}-{}", std::process::id()))?;
-            // Renaming a directory writes to it (its `..`), which its own permissions may forbid.
-            rustix::fs::chmodat(directory.as_fd(), &name, Mode::RWXU, AtFlags::empty()).ok();
-            renameat(directory, &name, top, &place)?;
-            lifted.push(place);
-        } else {
-            unlinkat(directory, &name, AtFlags::empty())?;
+        match openat(directory, &name, HANDLE, Mode::empty()) {
+            Ok(found) => {
+                *serial += 1;
+                // A name that no guest chose: the prefix is longer than what this loop lifts could collide with by accident, and a
+                // collision only fails the rename.
+                let place = CString::new(format!("belljar-removing-{serial}-{}", std::process::id()))?;
+                // Renaming a directory writes to it (its `..`), and it is read next: its own permissions may forbid both.
+                open_up(&found).ok();
+                if if_there(renameat(directory, &name, top, &place))?.is_some() {
+                    lifted.push(place);
+                }
+            }
+            Err(Errno::NOTDIR) => {
+                if_there(unlinkat(directory, &name, AtFlags::empty()))?;
+            }
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(lifted)
 }
 
+/// Gives its owner all permissions of a directory. Of the one that is open, never of what its name leads to by now: that could be a link.
+fn open_up(handle: &OwnedFd) -> rustix::io::Result<()> {
+    // `fchmod` takes no handle of this kind.
+    chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), Mode::RWXU)
+}
+
+fn if_there<T>(result: rustix::io::Result<T>) -> rustix::io::Result<Option<T>> {
+    match result {
+        Err(Errno::NOENT) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::fs::RenameFlags;
+
     use super::*;
 
     #[test]
@@ -182,7 +204,7 @@ mod tests {
         fs::write(outside.join("keep"), "kept").expect("write");
 
         let scratch = Scratch::make(&parent.path().join("run-1-1"), None).expect("scratch");
-        let mut directory = openat(rustix::fs::CWD, scratch.workspace(), DIRECTORY, Mode::empty()).expect("open");
+        let mut directory = openat(CWD, scratch.workspace(), DIRECTORY, Mode::empty()).expect("open");
         for _ in 0..5_000 {
             rustix::fs::mkdirat(&directory, "d", Mode::RWXU).expect("mkdirat");
             directory = openat(&directory, "d", DIRECTORY, Mode::empty()).expect("openat");
@@ -194,6 +216,34 @@ mod tests {
 
         assert!(fs::symlink_metadata(root).is_err());
         assert_eq!(fs::read_to_string(outside.join("keep")).expect("read"), "kept");
+    }
+
+    /// A guest that swaps a folder for a link that leads out, as fast as it can, while the tree is removed.
+    #[test]
+    fn changes_nothing_outside() {
+        const TRIES: usize = 2_000;
+        let parent = tempfile::tempdir().expect("a temporary directory");
+        let (root, outside) = (parent.path().join("run"), parent.path().join("outside"));
+        fs::DirBuilder::new().mode(0o755).create(&outside).expect("mkdir");
+        let mode = || fs::metadata(&outside).expect("it is there").mode();
+        let (before, is_over) = (mode(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (folder, link) = (root.join("folder"), root.join("link"));
+                while !is_over.load(Ordering::Relaxed) {
+                    // Most of the time there is nothing to swap.
+                    rustix::fs::renameat_with(CWD, &folder, CWD, &link, RenameFlags::EXCHANGE).ok();
+                }
+            });
+            for _ in 0..TRIES {
+                fs::create_dir_all(root.join("folder")).expect("mkdir");
+                // One that is left of a removal that was raced with.
+                std::os::unix::fs::symlink(&outside, root.join("link")).ok();
+                remove_tree(&root).ok();
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(mode(), before);
     }
 
     #[test]
