@@ -1,18 +1,20 @@
 //! The writable directory of a run that has no mount namespace: made, measured and removed on the host.
 //!
 //! The guest shapes what is below it (deep, wide, links, odd names) and may still be writing while it is measured, so nothing here
-//! follows a link, recurses on the stack, or holds more than a few descriptors.
+//! follows a link or recurses on the stack.
 
 use std::collections::HashSet;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, chown};
+use std::os::unix::fs::{DirBuilderExt as _, chown};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, chmod, openat, openat2, renameat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, chmod, fchmod, fstat, openat, openat2, renameat,
+    statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -63,10 +65,10 @@ impl Scratch {
             let Ok(inside) = path.strip_prefix(&self.root) else { continue };
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let Ok(file) = openat2(&root, inside, flags, Mode::empty(), resolve) else { continue };
-            let Ok(found) = rustix::fs::fstat(&file) else { continue };
+            let Ok(found) = fstat(&file) else { continue };
             let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
             if is_file && found.st_uid == owner.st_uid && found.st_nlink == 1 {
-                rustix::fs::fchmod(&file, Mode::RWXU).ok();
+                fchmod(&file, Mode::RWXU).ok();
             }
         }
     }
@@ -96,31 +98,74 @@ pub fn sweep_scratch(parent: &Path) {
     }
 }
 
-/// Whether the tree holds more than so many bytes or files. Looks at no more entries than the file limit allows.
+/// Whether the tree holds more than so many bytes or files, or something that cannot be looked at: a guest that is ended for nothing can be
+/// run again, and what is not counted fills the host. Looks at no more entries than the file limit allows.
 pub(crate) fn exceeds(root: &Path, bytes: u64, files: u32) -> bool {
-    let mut pending = vec![root.to_owned()];
+    is_over(root, bytes, files).unwrap_or(true)
+}
+
+fn is_over(root: &Path, bytes: u64, files: u32) -> rustix::io::Result<bool> {
+    let top = Rc::new(openat(CWD, root, HANDLE, Mode::empty())?);
+    // Each from the one that it was found in: a path of the guest's may be longer than the kernel takes, or lead elsewhere by now.
+    let mut pending = vec![(top, c".".to_owned())];
     let (mut used, mut count) = (0u64, 0u32);
     let mut linked = HashSet::new();
-    while let Some(directory) = pending.pop() {
-        let Ok(entries) = fs::read_dir(&directory) else {
-            continue;
-        };
-        for entry in entries.flatten() {
-            let Ok(metadata) = entry.metadata() else { continue };
+    while let Some((parent, name)) = pending.pop() {
+        let Some(directory) = if_still(open_to_look(&parent, &name))?.map(Rc::new) else { continue };
+        for entry in Dir::read_from(&directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            let Some(found) = if_still(look_at(&directory, name))? else { continue };
+            let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
             count += 1;
             // A file with several names is on the disk once.
-            if metadata.nlink() == 1 || metadata.is_dir() || linked.insert(metadata.ino()) {
-                used += metadata.blocks() * 512;
+            if found.st_nlink == 1 || is_directory || linked.insert(found.st_ino) {
+                used = used.saturating_add(u64::try_from(found.st_blocks).unwrap_or(0).saturating_mul(512));
             }
             if count > files.saturating_add(8) || used > bytes {
-                return true;
+                return Ok(true);
             }
-            if metadata.is_dir() {
-                pending.push(entry.path());
+            if is_directory {
+                pending.push((Rc::clone(&directory), name.to_owned()));
             }
         }
     }
-    false
+    Ok(false)
+}
+
+/// Opens a directory also where the guest has taken its own permissions away: as owner or root we give them back.
+fn open_to_look(parent: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
+    match openat(parent, name, DIRECTORY, Mode::empty()) {
+        Err(Errno::ACCESS) => {
+            let closed = openat(parent, name, HANDLE, Mode::empty())?;
+            open_up(&closed)?;
+            openat(&closed, c".", DIRECTORY, Mode::empty())
+        }
+        opened => opened,
+    }
+}
+
+fn look_at(directory: &OwnedFd, name: &CStr) -> rustix::io::Result<Stat> {
+    let look = || statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
+    match look() {
+        // It can be listed and not searched.
+        Err(Errno::ACCESS) => {
+            fchmod(directory, Mode::RWXU)?;
+            look()
+        }
+        found => found,
+    }
+}
+
+/// `None` for what was removed since it was found, or replaced: whatever is there now is for the next look.
+fn if_still<T>(result: rustix::io::Result<T>) -> rustix::io::Result<Option<T>> {
+    match result {
+        Err(Errno::NOTDIR) => Ok(None),
+        other => if_there(other),
+    }
 }
 
 /// Removes a tree of any depth with two descriptors: directories found on the way are moved up beside the ones waiting. What is gone
@@ -190,6 +235,8 @@ fn if_there<T>(result: rustix::io::Result<T>) -> rustix::io::Result<Option<T>> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::os::unix::fs::MetadataExt as _;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use rustix::fs::RenameFlags;
@@ -253,5 +300,35 @@ mod tests {
         assert!(!exceeds(scratch.root(), 1 << 20, 16));
         fs::write(scratch.workspace().join("big"), vec![1; 2 << 20]).expect("write");
         assert!(exceeds(scratch.root(), 1 << 20, 16));
+    }
+
+    #[test]
+    fn sees_what_is_hidden() {
+        let write = |directory: &OwnedFd| {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
+            let file = openat(directory, "big", flags, Mode::RUSR | Mode::WUSR).expect("open");
+            fs::File::from(file).write_all(&vec![1; 2 << 20]).expect("write");
+        };
+        let make = |directory: &OwnedFd, name: &str| {
+            rustix::fs::mkdirat(directory, name, Mode::RWXU).expect("mkdirat");
+            openat(directory, name, DIRECTORY, Mode::empty()).expect("openat")
+        };
+        let closed = |mode: Mode| {
+            move |top: OwnedFd| {
+                let directory = make(&top, "closed");
+                write(&make(&directory, "inner"));
+                fchmod(&directory, mode).expect("chmod");
+            }
+        };
+        let deep = |top: OwnedFd| write(&(0..30).fold(top, |directory, _| make(&directory, &"d".repeat(250))));
+        let ways: [&dyn Fn(OwnedFd); 4] =
+            [&closed(Mode::empty()), &closed(Mode::WUSR | Mode::XUSR), &closed(Mode::RUSR), &deep];
+        for (number, hide) in ways.into_iter().enumerate() {
+            let parent = tempfile::tempdir().expect("a temporary directory");
+            let scratch = Scratch::make(&parent.path().join("run-1-1"), None).expect("scratch");
+            hide(openat(CWD, scratch.workspace(), DIRECTORY, Mode::empty()).expect("open"));
+            assert!(exceeds(scratch.root(), 1 << 20, 64), "way {number}");
+            assert!(!exceeds(scratch.root(), 4 << 20, 64), "way {number}");
+        }
     }
 }
