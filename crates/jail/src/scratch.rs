@@ -11,6 +11,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, chmod, fchmod, fstat, openat, openat2, renameat,
@@ -85,17 +86,36 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes what servers that are no more left in `parent`: directories named `run-PID-…`.
+/// A name for a run's directory that no other run has, of this process or of one before it.
+pub fn scratch_name() -> String {
+    static SERIAL: AtomicU64 = AtomicU64::new(0);
+    let pid = rustix::process::getpid().as_raw_nonzero().get();
+    format!("{}{}", prefix_of(pid).unwrap_or_else(|| format!("run-{pid}-")), SERIAL.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Removes what servers that are no more left in `parent`: directories with a [`scratch_name`].
 pub fn sweep_scratch(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix("run-")?.split('-').next()?.parse::<i32>().ok());
-        let gone = pid.is_some_and(|pid| fs::symlink_metadata(format!("/proc/{pid}")).is_err());
-        if gone {
+        let Some(name) = name.to_str() else { continue };
+        let Some(pid) = name.strip_prefix("run-").and_then(|rest| rest.split('-').next()?.parse().ok()) else {
+            continue;
+        };
+        let is_there = prefix_of(pid).is_some_and(|prefix| name.starts_with(&prefix));
+        if !is_there {
             remove_tree(&entry.path()).ok();
         }
     }
+}
+
+/// What the names of a live process's directories begin with. Its pid alone is not enough: in a container each server may have the same.
+fn prefix_of(pid: i32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // When it started is field 22, in ticks since the machine did; the one behind the name in parentheses is field 3.
+    let started = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?;
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    Some(format!("run-{pid}-{}-{started}-", boot.split('-').next().unwrap_or_default()))
 }
 
 /// Whether the tree holds more than so many bytes or files, or something that cannot be looked at: a guest that is ended for nothing can be
@@ -237,7 +257,7 @@ fn if_there<T>(result: rustix::io::Result<T>) -> rustix::io::Result<Option<T>> {
 mod tests {
     use std::io::Write as _;
     use std::os::unix::fs::MetadataExt as _;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::AtomicBool;
 
     use rustix::fs::RenameFlags;
 
@@ -263,6 +283,22 @@ mod tests {
 
         assert!(fs::symlink_metadata(root).is_err());
         assert_eq!(fs::read_to_string(outside.join("keep")).expect("read"), "kept");
+    }
+
+    #[test]
+    fn sweeps_what_earlier_servers_left() {
+        let parent = tempfile::tempdir().expect("a temporary directory");
+        let own = scratch_name();
+        // Of a server with our pid, as in a container that was started again; of one that is no more; of nobody.
+        let pid = std::process::id();
+        let (same_pid, gone) = (format!("run-{pid}-0-0-0"), format!("run-{}-0-0-0", i32::MAX));
+        for name in [&own, &same_pid, &gone, "kept"] {
+            fs::create_dir_all(parent.path().join(name).join("box")).expect("mkdir");
+        }
+        sweep_scratch(parent.path());
+        let left = fs::read_dir(parent.path()).expect("it is there").flatten().map(|entry| entry.file_name());
+        assert_eq!(left.collect::<HashSet<_>>(), HashSet::from([own.clone().into(), "kept".into()]));
+        assert_ne!(scratch_name(), own);
     }
 
     /// A guest that swaps a folder for a link that leads out, as fast as it can, while the tree is removed.
