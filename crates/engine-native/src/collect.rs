@@ -41,26 +41,42 @@ pub(crate) fn collect(workspace: &OwnedFd, given: &[Given<'_>], wanted: Collect)
     collection.finish()
 }
 
-/// What every file of a workspace was when it was last looked at. A guest can set anything about a file but when that was done.
+/// What a workspace held when it was last looked at.
 #[derive(Debug, Default)]
-pub(crate) struct Survey(HashMap<Vec<u8>, Stamp>);
+pub(crate) struct Survey(HashMap<Vec<u8>, Seen>);
 
+/// What was behind a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    File(Stamp),
+    /// A folder, a link, a FIFO, a socket.
+    Other,
+}
+
+/// A guest can set anything about a file but when that was done.
 type Stamp = (u64, i64, i64, i64);
 
 fn stamp(stat: &Stat) -> Stamp {
     (stat.st_ino, stat.st_size, stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0))
 }
 
+impl Seen {
+    fn of(found: &Found<'_>) -> Self {
+        match found {
+            Found::File(stat) => Self::File(stamp(stat)),
+            Found::Folder | Found::Other => Self::Other,
+        }
+    }
+}
+
 impl Survey {
     pub(crate) fn of(workspace: &OwnedFd) -> Self {
-        let mut files = HashMap::new();
+        let mut now = HashMap::new();
         walk(workspace, &[], |path, found| {
-            if let Found::File(stat) = found {
-                files.insert(path.to_vec(), stamp(stat));
-            }
+            now.insert(path.to_vec(), Seen::of(found));
             true
         });
-        Self(files)
+        Self(now)
     }
 
     /// Files that were made or changed since, and a survey of now.
@@ -68,18 +84,17 @@ impl Survey {
         let mut collection = Collection::new(workspace, &[], wanted);
         let mut now = HashMap::new();
         walk(workspace, &[], |path, found| {
-            if let Found::File(stat) = found {
-                let stamp = stamp(stat);
-                if self.0.get(path) != Some(&stamp) {
-                    collection.file(path);
-                }
-                now.insert(path.to_vec(), stamp);
+            let seen = Seen::of(found);
+            if matches!(found, Found::File(_)) && self.0.get(path) != Some(&seen) {
+                collection.file(path);
             }
+            now.insert(path.to_vec(), seen);
             true
         });
         (collection.finish(), Self(now))
     }
 
+    /// Whether something has that name.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.0.contains_key(path.as_bytes())
     }

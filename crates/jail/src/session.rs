@@ -33,6 +33,9 @@ pub(crate) struct SessionSupervisor<'a> {
     pub(crate) watchdog: Watchdog,
 }
 
+/// The exit code of a command that could not be started.
+const NOT_STARTED: i32 = 126;
+
 /// What goes on in a session.
 struct Going<'a> {
     session: SessionSupervisor<'a>,
@@ -130,6 +133,8 @@ impl Going<'_> {
             Ask::Start { batch } => {
                 if let Err(failure) = self.start(batch, descriptors) {
                     self.say(&Report::Failed(failure));
+                    // As of one whose command could not be executed: who waits for its end hears of it.
+                    self.say(&Report::BatchEnded { batch, command: 0, status: NOT_STARTED << 8 });
                 }
             }
             Ask::Interrupt { batch } => {
@@ -231,7 +236,7 @@ impl Going<'_> {
                 let failure = guest::enter(&lockdown, &command, &started.streams, &session.report);
                 // Nobody to tell when even this fails; the exit code still says that the program did not run.
                 wire::send(&session.report, &Report::Failed(failure), &[]).ok();
-                sys::exit_now(126)
+                sys::exit_now(NOT_STARTED)
             }
         }
     }
