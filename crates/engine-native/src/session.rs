@@ -277,7 +277,8 @@ impl NativeSession {
 
     /// How a batch ended, from its wait status and what the kernel counted.
     async fn judge(&mut self, end: BatchEnd) -> Result<Status, NativeError> {
-        let kills = self.room.memory_kills(&self.shared.launcher).await?;
+        // Where that cannot be had, the wait status still says how it ended.
+        let kills = self.room.memory_kills(&self.shared.launcher).await.unwrap_or(self.memory_kills);
         let was_out_of_memory = kills > self.memory_kills;
         self.memory_kills = kills;
         if was_out_of_memory {
