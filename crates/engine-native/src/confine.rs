@@ -10,7 +10,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::error::NativeError;
-use crate::launcher::watched;
+use crate::launcher::{in_time, watched};
 use crate::{NativeEngine, Shared};
 
 /// A program of ours.
@@ -78,14 +78,19 @@ impl Shared {
         let monitor = self.launcher.order(&spec, &[], &stdio).await?;
         drop(stdio);
         let monitor = watched(monitor).map_err(NativeError::Reports)?;
-        loop {
-            let report = monitor.async_io(Interest::READABLE, Monitor::receive).await.map_err(NativeError::Reports)?;
-            match report {
-                Some((Report::Ready, _)) => return Ok(Confined { _monitor: monitor }),
-                Some((Report::Failed(failure), _)) => return Err(failure.into()),
-                Some((Report::Started(_) | Report::Probed(_), _)) => {}
-                Some(_) | None => return Err(NativeError::SupervisorLost),
-            }
+        in_time(until_ready(&monitor)).await?;
+        Ok(Confined { _monitor: monitor })
+    }
+}
+
+async fn until_ready(monitor: &AsyncFd<Monitor>) -> Result<(), NativeError> {
+    loop {
+        let report = monitor.async_io(Interest::READABLE, Monitor::receive).await.map_err(NativeError::Reports)?;
+        match report {
+            Some((Report::Ready, _)) => return Ok(()),
+            Some((Report::Failed(failure), _)) => return Err(failure.into()),
+            Some((Report::Started(_) | Report::Probed(_), _)) => {}
+            Some(_) | None => return Err(NativeError::SupervisorLost),
         }
     }
 }

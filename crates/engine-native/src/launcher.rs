@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use jail::{Monitor, RunStdio, Spec};
 use tokio::io::Interest;
@@ -14,6 +15,14 @@ use crate::error::NativeError;
 
 /// The argument with which the binary becomes the launcher.
 pub const LAUNCHER_ARGUMENT: &str = "__launcher";
+
+/// How long a launcher may take for what it is asked, jails with all their files included. It has other things to do, but not for so long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What comes of something that takes the launcher, unless that says nothing.
+pub(crate) async fn in_time<T>(asked: impl Future<Output = Result<T, NativeError>>) -> Result<T, NativeError> {
+    tokio::time::timeout(PATIENCE, asked).await.unwrap_or(Err(NativeError::LauncherSilent))
+}
 
 /// A launcher, and another one when it dies.
 #[derive(Debug)]
@@ -42,14 +51,17 @@ impl LauncherProcess {
         contents: &[&[u8]],
         stdio: &RunStdio,
     ) -> Result<Monitor, NativeError> {
-        let live = self.live();
-        match live.order(spec, contents, stdio).await {
-            Err(error) if is_gone(&error) => {
-                let live = self.replace(&live)?;
-                live.order(spec, contents, stdio).await.map_err(unreached)
+        in_time(async {
+            let live = self.live();
+            match live.order(spec, contents, stdio).await {
+                Err(error) if is_gone(&error) => {
+                    let live = self.replace(&live)?;
+                    live.order(spec, contents, stdio).await.map_err(unreached)
+                }
+                other => other.map_err(unreached),
             }
-            other => other.map_err(unreached),
-        }
+        })
+        .await
     }
 
     /// Shows a folder of the host to a session, at one of its places.
@@ -95,9 +107,12 @@ async fn ask<T: serde::de::DeserializeOwned>(
     launcher: &AsyncFd<jail::Launcher>,
     question: impl Fn(&jail::Launcher) -> io::Result<jail::Answer<T>>,
 ) -> Result<T, NativeError> {
-    let answer = launcher.async_io(Interest::WRITABLE, question).await.map_err(unreached)?;
-    let answer = watched(answer).map_err(unreached)?;
-    answer.async_io(Interest::READABLE, jail::Answer::receive).await.map_err(unreached)
+    in_time(async {
+        let answer = launcher.async_io(Interest::WRITABLE, question).await.map_err(unreached)?;
+        let answer = watched(answer).map_err(unreached)?;
+        answer.async_io(Interest::READABLE, jail::Answer::receive).await.map_err(unreached)
+    })
+    .await
 }
 
 fn is_gone(error: &io::Error) -> bool {
@@ -139,7 +154,6 @@ fn spawn(executable: &Path) -> io::Result<Live> {
 mod tests {
     use std::fs::File;
     use std::os::fd::OwnedFd;
-    use std::time::Duration;
 
     use jail::{Egress, Proc, Purpose, View, Walls};
     use tokio::time::timeout;

@@ -19,12 +19,12 @@ use tokio::time::sleep_until;
 use crate::collect::{Collected, Given, collect};
 use crate::displays;
 use crate::error::NativeError;
-use crate::launcher::{LauncherProcess, watched};
+use crate::launcher::{LauncherProcess, PATIENCE, watched};
 
 /// How long after its deadline a run's supervisor may take to end it before we do.
 const GRACE: Duration = Duration::from_millis(20);
-/// How long a jail may take to be built, its files written. The run's own time starts after that.
-const SET_UP: Duration = Duration::from_secs(30);
+/// How long a run that we ended may take until somebody says that it has.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// What came of a jail, before anybody judges it.
 #[derive(Debug)]
@@ -241,7 +241,7 @@ impl Attempt {
     ) -> Result<(), NativeError> {
         let mut deadline = Instant::now()
             + match clock {
-                Clock::FromReady => SET_UP,
+                Clock::FromReady => PATIENCE,
                 Clock::FromNow { wall, .. } => wall + GRACE,
             };
         let mut unsent = input.stdin;
@@ -257,6 +257,9 @@ impl Attempt {
                     let is_exit = matches!(report, Report::Exited(_));
                     if matches!((&report, clock), (Report::Ready, Clock::FromReady)) {
                         deadline = Instant::now() + Duration::from_millis(wall_millis) + GRACE;
+                    } else if is_exit {
+                        // Until its files are removed, where that is somebody's to do.
+                        deadline = Instant::now() + PATIENCE;
                     }
                     let progress = self.reports.take(report, descriptors);
                     if let (Some(listener), Some(way_out)) = (self.reports.way_out.take(), input.way_out) {
@@ -285,8 +288,12 @@ impl Attempt {
                 }
                 // Ends only when it cannot go on; then the program sees connections that nobody takes, and its own time limit.
                 Some(_) = async { Some(serving.as_mut()?.await) }, if serving.is_some() => serving = None,
-                () = sleep_until(deadline.into()), if self.stopped == Stopped::No && self.reports.exit.is_none() => {
+                () = sleep_until(deadline.into()) => {
+                    if self.stopped == Stopped::Yes || self.reports.exit.is_some() {
+                        return Err(NativeError::LauncherSilent);
+                    }
                     self.stopped = Stopped::Yes;
+                    deadline = Instant::now() + ENDING;
                     monitor.get_ref().stop();
                 }
             }

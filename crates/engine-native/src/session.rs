@@ -24,6 +24,7 @@ use sandbox::{
 
 use crate::collect::Survey;
 use crate::error::NativeError;
+use crate::launcher::in_time;
 use crate::tools::FoundTool;
 use crate::{Shared, Tool, recipe, run};
 use driver::{Answer, Driver};
@@ -80,7 +81,7 @@ impl NativeSession {
     /// A session for plans like this one.
     pub(crate) async fn open(shared: Arc<Shared>, first: &Plan) -> Result<Self, NativeError> {
         let spec = shared.session_spec(first)?;
-        let room = Room::open(&shared.launcher, &spec, crate::gate(first)).await?;
+        let room = in_time(Room::open(&shared.launcher, &spec, crate::gate(first))).await?;
         Ok(Self {
             shared,
             room,
