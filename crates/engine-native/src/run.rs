@@ -25,6 +25,8 @@ use crate::launcher::{LauncherProcess, PATIENCE, watched};
 const GRACE: Duration = Duration::from_millis(20);
 /// How long a run that we ended may take until somebody says that it has.
 const ENDING: Duration = Duration::from_secs(10);
+/// How long after its exit a run's end may take: its files on the host, if it has any there, are removed before that, and disks can be slow.
+const REMOVING: Duration = Duration::from_mins(5);
 
 /// What came of a jail, before anybody judges it.
 #[derive(Debug)]
@@ -258,8 +260,7 @@ impl Attempt {
                     if matches!((&report, clock), (Report::Ready, Clock::FromReady)) {
                         deadline = Instant::now() + Duration::from_millis(wall_millis) + GRACE;
                     } else if is_exit {
-                        // Until its files are removed, where that is somebody's to do.
-                        deadline = Instant::now() + PATIENCE;
+                        deadline = Instant::now() + REMOVING;
                     }
                     let progress = self.reports.take(report, descriptors);
                     if let (Some(listener), Some(way_out)) = (self.reports.way_out.take(), input.way_out) {

@@ -18,7 +18,7 @@ const STUBBORN: &str = "trap '' TERM INT HUP\n(trap '' TERM INT HUP; setsid sh -
 
 /// Swaps a folder for a link that leads out, beside folders that take a while to remove.
 const SWAPPING: &str = "import ctypes, os, sys
-for number in range(2000): os.makedirs(f'many/{number}/inner')
+for number in range(200): os.makedirs(f'many/{number}/inner')
 os.mkdir('folder')
 os.symlink(sys.argv[1], 'link')
 swap = ctypes.CDLL(None).renameat2
@@ -123,7 +123,10 @@ fn a_cancelled_run_leaves_and_changes_nothing() {
     let (before, mut client) = (mode(), place.serve());
     for number in 0..5 {
         let marker = format!("swapping-{}-{number}", std::process::id());
-        let arguments = json!({"language": "python", "engine": "native", "code": SWAPPING, "args": [outside, marker]});
+        // From a shell: no Python waits then for the next program, with a folder of its own.
+        let code = "exec python3 -uc \"$@\"";
+        let arguments =
+            json!({"language": "bash", "engine": "native", "code": code, "args": [SWAPPING, outside, marker]});
         let params = json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": number}});
         let id = client.send("tools/call", &params);
         assert!(client.next()["params"]["message"].as_str().is_some_and(|said| said.starts_with("up")));
