@@ -6,7 +6,8 @@ use sandbox::{LimitsRequest, Request, SessionState, Status};
 
 use crate::{Stage, plan, request, within};
 
-const SHORT: Duration = Duration::from_millis(150);
+/// Enough to begin on a busy machine, and nothing to what these cells would take.
+const SHORT: Duration = Duration::from_secs(2);
 
 #[tokio::test]
 async fn a_timeout_keeps_state_where_it_can() {
@@ -33,7 +34,7 @@ async fn a_timeout_keeps_state_where_it_can() {
         let outcome = session.run(Request { limits: within(SHORT), ..request(language, code) }).await;
         assert_eq!((outcome.status, outcome.state), (Status::TimedOut, Some(SessionState::Kept)), "{code}");
         assert_eq!(outcome.error, None, "{code}");
-        assert!(started.elapsed() < Duration::from_secs(3), "{code}: {:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(30), "{code}: {:?}", started.elapsed());
         assert_eq!(session.printed(language, get).await, "2\n", "{code}");
     }
 }
