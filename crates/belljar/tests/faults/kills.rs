@@ -66,7 +66,9 @@ const FATES: [(Victim, [Fate; 6]); 5] = [
 /// Starts all of them, and waits until each has said something. Their requests, in order.
 fn start_all(client: &mut Client) -> Vec<u64> {
     let start = |lasting: &Lasting| {
-        let mut arguments = json!({"language": lasting.language, "engine": lasting.engine, "code": lasting.code, "timeout_ms": 200_000});
+        let mut arguments = json!({
+            "language": lasting.language, "engine": lasting.engine, "code": lasting.code, "timeout_ms": 200_000,
+        });
         if let Some(session) = lasting.session {
             arguments["session"] = session.into();
         }
