@@ -17,9 +17,14 @@ impl Settings {
         Ok(())
     }
 
+    /// Keeps these out of what runs can write to.
+    pub fn keep_to_itself(&mut self, files: impl IntoIterator<Item = PathBuf>) -> Result<(), Refusal> {
+        self.off_limits.extend(files);
+        self.grant_folders([])
+    }
+
     /// A run that can change what belljar works with could give itself, or the next run, anything.
     fn check(&self, folder: &Folder) -> Result<(), Refusal> {
-        let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         let holds = |path: &&PathBuf| real(path).starts_with(folder.source());
         let mut own = self.off_limits.iter().filter(holds);
         let own = own.next().or_else(|| folder.source().starts_with(real(&self.cache)).then_some(&self.cache));
@@ -34,6 +39,15 @@ impl Settings {
             }
             (FolderAccess::Write, None) | (FolderAccess::Read, _) => Ok(()),
         }
+    }
+}
+
+/// Where a path leads, as far as there is something.
+fn real(path: &Path) -> PathBuf {
+    match (fs::canonicalize(path), path.parent(), path.file_name()) {
+        (Ok(found), ..) => found,
+        (Err(_), Some(folder), Some(name)) => real(folder).join(name),
+        (Err(_), ..) => path.to_owned(),
     }
 }
 

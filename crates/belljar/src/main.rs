@@ -55,6 +55,9 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(chosen) = &mut chosen {
         chosen.apply(&mut settings)?;
     }
+    if let Command::Serve(arguments) = &command {
+        settings.keep_to_itself(arguments.audit.iter().chain(&arguments.tokens).cloned())?;
+    }
     // Two workers: a guest's output may be written to a slow reader on one while the other keeps time.
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let end = tokio.block_on(async {

@@ -231,7 +231,8 @@ pub(crate) fn resolve(
 fn off_limits(arguments: &GlobalArguments, environment: &Environment) -> Vec<PathBuf> {
     let config = arguments.config.iter().chain(&environment.config).chain(&environment.config_home);
     let own = config.chain(&environment.home).chain(&environment.path).cloned();
-    own.chain(std::env::current_exe()).chain([cache(environment)]).collect()
+    // Also one that is not there yet: the next start would find it.
+    own.chain(default_file(environment)).chain(std::env::current_exe()).chain([cache(environment)]).collect()
 }
 
 /// Where provisioned runtimes are kept.
@@ -245,11 +246,14 @@ fn cache(environment: &Environment) -> PathBuf {
     folder.map_or_else(|| own_temporary(environment).join("cache"), |folder| folder.join("belljar"))
 }
 
+/// The configuration of a user who names none.
+fn default_file(environment: &Environment) -> Option<PathBuf> {
+    let folder = environment.config_home.clone().or_else(|| Some(environment.home.as_ref()?.join(".config")))?;
+    Some(folder.join("belljar/belljar.toml"))
+}
+
 fn read_default(environment: &Environment) -> anyhow::Result<File> {
-    let folder = environment.config_home.clone().or_else(|| Some(environment.home.as_ref()?.join(".config")));
-    let Some(path) = folder.map(|folder| folder.join("belljar/belljar.toml")) else {
-        return Ok(File::default());
-    };
+    let Some(path) = default_file(environment) else { return Ok(File::default()) };
     match std::fs::read_to_string(&path) {
         // Nobody has to have one. One that is there and cannot be read might hold the operator's limits.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(File::default()),

@@ -15,7 +15,7 @@ use rmcp::model::{
     UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
-use rmcp::task_manager::{TaskExit, TaskManager, TaskOptions};
+use rmcp::task_manager::{TaskExit, TaskManager};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use runtime::{RunError, Runtime};
 use sandbox::{Language, Outcome, Plan, Principal, Refusal, Request};
@@ -29,7 +29,7 @@ use crate::profiles::{Mask, Profile};
 use crate::room::Room;
 use crate::runs::Runs;
 use crate::saved::Saved;
-use crate::tasks::{TASK_KEPT_MS, Tasks};
+use crate::tasks::Tasks;
 use crate::teller::{NO_LOGS, Teller, level_number};
 use crate::tools::{self, Run};
 use crate::witness::{Observers, Tracer, Witness};
@@ -102,10 +102,10 @@ impl Server {
     fn over(runtime: Arc<Runtime>, watch: Watch, fixtures: Option<Fixtures>) -> Self {
         let tracer = watch.traces.then(Tracer::global);
         Self {
+            tasks: Tasks::new(runtime.policy().ceilings.wall),
             runtime,
             observers: Arc::new(Observers { audit: watch.audit, metrics: Metrics::new(), tracer }),
             runs: Arc::default(),
-            tasks: Tasks::new(),
             tools: OnceLock::new(),
             saved: watch.saved.map(Saved::new),
             profile: None,
@@ -252,26 +252,23 @@ impl Connection {
     fn become_task(&self, mut going: Going, run: Run) -> CreateTaskResult {
         let runs = Arc::clone(&self.server.runs);
         let owner = run.owner.clone();
-        let task = self.server.tasks.manager.spawn(
-            TaskOptions::new().with_status_message("running").with_ttl_ms(TASK_KEPT_MS),
-            move |context| {
-                Box::pin(async move {
-                    loop {
-                        tokio::select! {
-                            biased;
-                            ended = &mut going => return Ok(run.finish(ended, &runs)),
-                            () = context.cancelled() => return Err(TaskExit::Cancelled),
-                            () = run.live.news() => {
-                                let news = run.live.take_news();
-                                if let Some(line) = news.lines().rev().find(|line| !line.trim().is_empty()) {
-                                    context.set_status_message(line);
-                                }
+        let task = self.server.tasks.manager.spawn(self.server.tasks.options(), move |context| {
+            Box::pin(async move {
+                loop {
+                    tokio::select! {
+                        biased;
+                        ended = &mut going => return Ok(run.finish(ended, &runs)),
+                        () = context.cancelled() => return Err(TaskExit::Cancelled),
+                        () = run.live.news() => {
+                            let news = run.live.take_news();
+                            if let Some(line) = news.lines().rev().find(|line| !line.trim().is_empty()) {
+                                context.set_status_message(line);
                             }
                         }
                     }
-                })
-            },
-        );
+                }
+            })
+        });
         self.server.tasks.own(&task.task_id, owner);
         CreateTaskResult::new(task)
     }

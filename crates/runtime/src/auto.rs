@@ -77,7 +77,7 @@ impl Runtime {
                 // Boxed, since few runs come here and the future of every run would have room for it.
                 let second = Box::pin(async {
                     let _turn = turn;
-                    self.run_natively(native.as_ref(), errand, started, &mut leg, &begun).await
+                    self.run_natively(native.as_ref(), errand, (started, &begun), &mut leg).await
                 });
                 return Race { first, second, stage: &stage }.decide(&begun).await;
             }
@@ -94,18 +94,17 @@ impl Runtime {
         }
         let mut leg = Leg::new(&stage, EngineId::Native);
         let begun = Notify::new();
-        let promoted = Box::pin(self.run_natively(native.as_ref(), errand, started, &mut leg, &begun)).await?;
+        let promoted = Box::pin(self.run_natively(native.as_ref(), errand, (started, &begun), &mut leg)).await?;
         Ok(promote(promoted, reason))
     }
 
-    /// What has `started` in WebAssembly, in what is left of its time.
+    /// What has `started` in WebAssembly, in what is left of its time. Says when it has `begun` here.
     async fn run_natively(
         &self,
         native: &dyn Engine,
         errand: Errand,
-        started: Instant,
+        (started, begun): (Instant, &Notify),
         live: &mut dyn LiveOutput,
-        begun: &Notify,
     ) -> Result<Outcome, RunError> {
         let before = started.elapsed();
         let wall = errand.plan.limits().wall.saturating_sub(before);

@@ -8,7 +8,6 @@ use sandbox::{
     Wanted, WorkspacePath, WriteMode,
 };
 
-use crate::draft::Draft;
 use crate::errand::{Errand, Ready, final_word};
 use crate::sessions::{Furnished, Live, Seat, SessionInfo, Stage};
 use crate::{RunError, Runtime};
@@ -74,8 +73,9 @@ impl Runtime {
             (Some(before), None) => Some(before.clone()),
             (None, now) => now.clone(),
         };
-        if let Some(Furnished { wanted, layer }) = before
+        if let Some(Furnished { wanted, layer, engine: whose }) = before
             && Some(&wanted) == together.as_ref()
+            && whose == engine
         {
             return Ok(Ready { plan: errand.plan.clone().with_layer(layer), packages: None });
         }
@@ -89,7 +89,7 @@ impl Runtime {
             furnished => furnished?,
         };
         let layer = ready.plan.layer().cloned();
-        seat.held()?.furnished.insert(kind, Furnished { wanted: together, layer });
+        seat.held()?.furnished.insert(kind, Furnished { wanted: together, engine, layer });
         Ok(ready)
     }
 
@@ -121,7 +121,7 @@ impl Runtime {
             None => wanted,
         };
         let provided = installer.provide(&wanted, engine, live).await.map_err(final_word)?;
-        held.furnished.insert(kind, Furnished { wanted, layer: provided.layer.clone() });
+        held.furnished.insert(kind, Furnished { wanted, engine, layer: provided.layer.clone() });
         Ok((engine, provided))
     }
 
@@ -195,10 +195,11 @@ impl Runtime {
     ) -> Result<u64, RunError> {
         let mut seat = self.sessions.enter(owner, name).await?;
         drop_dead(&mut seat)?;
-        let limits = &self.policy.defaults;
+        let (usual, most) = (&self.policy.defaults, &self.policy.ceilings);
+        let room = (usual.disk.min(most.disk), usual.files.min(most.files));
         seat.is_busy();
         let written = match &mut seat.held()?.stage {
-            Stage::Draft(draft) => draft.write(path, contents, mode, (limits.disk, limits.files)),
+            Stage::Draft(draft) => draft.write(path, contents, mode, room),
             Stage::Live(live) => live.session.write(path, contents, mode).await,
         };
         seat.is_done();
@@ -311,9 +312,7 @@ fn is_dead(seat: &mut Seat) -> Result<bool, Refusal> {
 fn drop_dead(seat: &mut Seat) -> Result<bool, Refusal> {
     let is_dead = is_dead(seat)?;
     if is_dead {
-        let held = seat.held()?;
-        held.stage = Stage::Draft(Draft::default());
-        held.furnished.clear();
+        seat.clear()?;
     }
     Ok(is_dead)
 }
@@ -401,7 +400,9 @@ fn file_refusal(argument: &'static str, path: &WorkspacePath, error: FileError) 
         FileError::IsFolder => "name a file in it; `list_files` says what there is",
         FileError::NotFolder => "name a folder, or a path on which no name is a file's",
         FileError::Special => "copy it to a regular file in the session first",
-        FileError::Full => "remove files in the session, or write less",
+        FileError::Full => {
+            "remove files in the session, or write less; sessions in which nothing has run yet share their room"
+        }
         FileError::Denied => "change its permissions in the session first",
         FileError::Failed(error) => return RunError::Failed(error),
     };

@@ -1,22 +1,54 @@
 //! Files of a session before its engine is chosen.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sandbox::{Bytes, EntryKind, FileError, FilePart, FileRead, FolderEntry, WorkspacePath, WriteMode};
 
 /// Files of a session that has no engine yet.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    files: BTreeMap<WorkspacePath, Vec<u8>>,
+    drafted: Arc<Drafted>,
+}
+
+/// Bytes in all drafts of one caller. They are in the server's own memory, which no run's limit holds.
 #[derive(Debug, Default)]
-pub(crate) struct Draft(BTreeMap<WorkspacePath, Vec<u8>>);
+pub(crate) struct Drafted(AtomicUsize);
+
+impl Drafted {
+    /// Counts a file that grows or shrinks. `None`, and nothing is counted, where all of them would be more than `most`.
+    fn change(&self, (before, after): (usize, usize), most: Bytes) -> Option<()> {
+        let changed = |all: usize| all.checked_add(after)?.checked_sub(before);
+        let counted = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |all| {
+            changed(all).filter(|all| after <= before || *all <= most.as_usize())
+        });
+        counted.ok().map(drop)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        let size: usize = self.files.values().map(Vec::len).sum();
+        self.drafted.0.fetch_sub(size, Ordering::Relaxed);
+    }
+}
 
 impl Draft {
+    pub(crate) fn new(drafted: &Arc<Drafted>) -> Self {
+        Self { files: BTreeMap::new(), drafted: Arc::clone(drafted) }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.files.is_empty()
     }
 
     pub(crate) fn files(&self) -> impl Iterator<Item = (&WorkspacePath, &Vec<u8>)> {
-        self.0.iter()
+        self.files.iter()
     }
 
+    /// Writes a file. `most_bytes` is for all drafts of its caller together.
     pub(crate) fn write(
         &mut self,
         path: &WorkspacePath,
@@ -25,32 +57,31 @@ impl Draft {
         (most_bytes, most_files): (Bytes, u32),
     ) -> Result<u64, FileError> {
         let below = format!("{path}/");
-        if self.0.keys().any(|other| other.as_str().starts_with(&below)) {
+        if self.files.keys().any(|other| other.as_str().starts_with(&below)) {
             return Err(FileError::IsFolder);
         }
         let above = path.as_str().match_indices('/').filter_map(|(slash, _)| path.as_str().get(..slash));
-        if above.into_iter().any(|folder| self.0.keys().any(|other| other.as_str() == folder)) {
+        if above.into_iter().any(|folder| self.files.keys().any(|other| other.as_str() == folder)) {
             return Err(FileError::NotFolder);
         }
-        let before = self.0.get(path).map_or(0, Vec::len);
+        let before = self.files.get(path).map_or(0, Vec::len);
         let kept = if mode == WriteMode::Append { before } else { 0 };
-        let total: usize = self.0.values().map(Vec::len).sum();
-        let is_new = !self.0.contains_key(path);
-        if total - before + kept + contents.len() > most_bytes.as_usize()
-            || (is_new && self.0.len() >= most_files as usize)
-        {
+        let is_new = !self.files.contains_key(path);
+        if is_new && self.files.len() >= most_files as usize {
             return Err(FileError::Full);
         }
-        let file = self.0.entry(path.clone()).or_default();
+        let after = kept.saturating_add(contents.len());
+        self.drafted.change((before, after), most_bytes).ok_or(FileError::Full)?;
+        let file = self.files.entry(path.clone()).or_default();
         file.truncate(kept);
         file.extend_from_slice(contents);
         Ok(file.len() as u64)
     }
 
     pub(crate) fn read(&self, path: &WorkspacePath, part: FilePart) -> Result<FileRead, FileError> {
-        let Some(file) = self.0.get(path) else {
+        let Some(file) = self.files.get(path) else {
             let below = format!("{path}/");
-            let is_folder = self.0.keys().any(|other| other.as_str().starts_with(&below));
+            let is_folder = self.files.keys().any(|other| other.as_str().starts_with(&below));
             return Err(if is_folder { FileError::IsFolder } else { FileError::NotFound });
         };
         let start = usize::try_from(part.offset).unwrap_or(usize::MAX).min(file.len());
@@ -61,7 +92,7 @@ impl Draft {
     pub(crate) fn list(&self, folder: Option<&WorkspacePath>) -> Result<Vec<FolderEntry>, FileError> {
         let prefix = folder.map(|folder| format!("{folder}/")).unwrap_or_default();
         let mut entries: BTreeMap<&str, (EntryKind, u64)> = BTreeMap::new();
-        for (path, contents) in &self.0 {
+        for (path, contents) in &self.files {
             let path = path.as_str();
             if !path.starts_with(&prefix) {
                 continue;
@@ -72,7 +103,7 @@ impl Draft {
             entries.insert(path, (EntryKind::File, contents.len() as u64));
         }
         if entries.is_empty() && folder.is_some() {
-            let is_file = folder.is_some_and(|folder| self.0.contains_key(folder));
+            let is_file = folder.is_some_and(|folder| self.files.contains_key(folder));
             return Err(if is_file { FileError::NotFolder } else { FileError::NotFound });
         }
         let entry = |(path, (kind, size)): (&str, (EntryKind, u64))| FolderEntry { path: path.to_owned(), kind, size };
@@ -90,7 +121,8 @@ mod tests {
 
     #[test]
     fn a_draft_is_a_workspace() {
-        let mut draft = Draft::default();
+        let drafted = Arc::default();
+        let mut draft = Draft::new(&drafted);
         let room = (Bytes::new(10), 2);
         assert_eq!(draft.write(&path("a/b.txt"), b"12345", WriteMode::Append, room).ok(), Some(5));
         assert_eq!(draft.write(&path("a/b.txt"), b"678", WriteMode::Append, room).ok(), Some(8));
@@ -109,5 +141,20 @@ mod tests {
         assert_eq!(names(None), ["a", "a/b.txt"]);
         assert_eq!(names(Some("a")), ["a/b.txt"]);
         assert!(draft.list(Some(&path("a/b.txt"))).is_err());
+    }
+
+    #[test]
+    fn drafts_of_one_caller_share_their_room() {
+        let drafted = Arc::default();
+        let (mut one, mut other) = (Draft::new(&drafted), Draft::new(&drafted));
+        let room = (Bytes::new(10), 9);
+        let write = |draft: &mut Draft, text: &[u8]| draft.write(&path("a"), text, WriteMode::Replace, room).is_ok();
+        assert!(write(&mut one, b"123456") && write(&mut other, b"7890"));
+        assert!(!write(&mut other, b"78901"), "it would be eleven");
+        assert!(write(&mut one, b"12345") && write(&mut other, b"78901"), "what is gone makes room");
+        drop(one);
+        assert!(write(&mut other, b"1234567890"));
+        drop(other);
+        assert_eq!(drafted.0.load(Ordering::Relaxed), 0);
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use sandbox::{Bytes, EngineId, Layer, LayerKind, Principal, Refusal, Session, SessionName, Wanted};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::draft::Draft;
+use crate::draft::{Draft, Drafted};
 
 /// What sessions are held to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +65,8 @@ struct Slot {
     /// Calls take turns, in the order in which they came.
     turn: Arc<Semaphore>,
     closed: watch::Sender<bool>,
+    /// What its owner has in sessions without an engine.
+    drafted: Arc<Drafted>,
     /// Those that it is one of.
     sessions: Weak<Shared>,
     resting: Mutex<Resting>,
@@ -98,6 +100,8 @@ pub(crate) struct Held {
 #[derive(Debug, Clone)]
 pub(crate) struct Furnished {
     pub(crate) wanted: Wanted,
+    /// Whose layer it is: another engine's does not serve.
+    pub(crate) engine: EngineId,
     pub(crate) layer: Option<Layer>,
 }
 
@@ -198,7 +202,9 @@ impl Sessions {
             let message = format!("there are {most} sessions already, and `{name}` would be one more");
             return Err(Refusal::new("session", message, "close one with `close_session`; `list_sessions` names them"));
         }
-        let slot = Arc::new(Slot::new(owner, name, &self.shared));
+        let another = table.by_name.values().find(|slot| slot.owner == *owner);
+        let drafted = another.map(|slot| Arc::clone(&slot.drafted)).unwrap_or_default();
+        let slot = Arc::new(Slot::new((owner, name), drafted, &self.shared));
         if table.sweeper == Sweeper::None {
             table.sweeper = Sweeper::Goes;
             tokio::spawn(sweep(Arc::downgrade(&self.shared)));
@@ -246,14 +252,15 @@ async fn sweep(shared: Weak<Shared>) {
 }
 
 impl Slot {
-    fn new(owner: &Principal, name: &SessionName, sessions: &Arc<Shared>) -> Self {
+    fn new((owner, name): (&Principal, &SessionName), drafted: Arc<Drafted>, sessions: &Arc<Shared>) -> Self {
         let now = Instant::now();
-        let held = Held { stage: Stage::Draft(Draft::default()), furnished: HashMap::new() };
+        let held = Held { stage: Stage::Draft(Draft::new(&drafted)), furnished: HashMap::new() };
         Self {
             name: name.clone(),
             owner: owner.clone(),
             turn: Arc::new(Semaphore::new(1)),
             closed: watch::Sender::new(false),
+            drafted,
             sessions: Arc::downgrade(sessions),
             resting: Mutex::new(Resting { held: Some(held), last_use: now, about: About::default() }),
         }
@@ -359,6 +366,13 @@ impl Seat {
     pub(crate) fn held(&mut self) -> Result<&mut Held, Refusal> {
         let name = &self.slot.name;
         self.held.as_mut().ok_or_else(|| not_found(name))
+    }
+
+    /// Begins it anew.
+    pub(crate) fn clear(&mut self) -> Result<(), Refusal> {
+        let draft = Draft::new(&self.slot.drafted);
+        *self.held()? = Held { stage: Stage::Draft(draft), furnished: HashMap::new() };
+        Ok(())
     }
 
     /// Something is started now: if this is dropped before [`Seat::is_done`], it is ended.

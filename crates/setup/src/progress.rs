@@ -111,7 +111,8 @@ impl<W: Write> Screen<W> {
             Event::Building { takes, .. } if *takes < NOTABLE => {}
             Event::Building { name, takes } => {
                 let minutes = takes.as_secs().div_ceil(60);
-                self.note(&format!("{name}: building it takes about {minutes} minutes"));
+                let takes = if minutes == 1 { "a minute".to_owned() } else { format!("{minutes} minutes") };
+                self.note(&format!("{name}: building it takes about {takes}"));
             }
             Event::Step { name, index, of, text } => {
                 self.line(&format!("{name}: step {index}/{of} {text}"));

@@ -114,6 +114,30 @@ fn bad_options_are_refused_before_anything_starts() {
     assert_eq!(given, refusal("`bad\u{fffd}` cannot be a file of the workspace: it is not UTF-8", NAME_IT));
 }
 
+/// Also what is not there yet, and what only a server has.
+#[test]
+fn what_belljar_itself_uses_is_not_for_runs_to_write() {
+    let belljar = belljar();
+    let home = belljar.directory().join("home");
+    fs::create_dir_all(home.join(".config/belljar")).expect("a fresh name");
+    fs::create_dir(home.join("data")).expect("a fresh name");
+    let path = |name: &str| home.join(name).display().to_string();
+    let refused = |folder: &str, used: &str, options: &[&str]| {
+        let mount = format!("{}:/data:rw", path(folder));
+        let mut command = belljar.command(options.iter().copied().chain(["--mount", &mount]));
+        command.env("HOME", &home).env_remove("XDG_CONFIG_HOME").env_remove("BELLJAR_CONFIG");
+        let message =
+            format!("runs cannot be let write to `{}`, for belljar itself uses `{}`", path(folder), path(used));
+        assert_eq!(answer(command, b""), refusal(&message, "give them a folder of their own, or show it read-only"));
+    };
+    for folder in [".config", ".config/belljar"] {
+        refused(folder, ".config/belljar/belljar.toml", &["run", "-l", "python", "-c", "1"]);
+    }
+    let (audit, tokens) = (path("data/audit.jsonl"), path("data/tokens"));
+    refused("data", "data/audit.jsonl", &["serve", "--audit", &audit]);
+    refused("data", "data/tokens", &["serve", "--http", "127.0.0.1:0", "--tokens", &tokens]);
+}
+
 #[test]
 fn bad_programs_are_refused_before_anything_starts() {
     let belljar = belljar();

@@ -31,7 +31,7 @@ const ELSEWHERE: &[(&str, &str, Why)] = &[
     ("docs/programs.md", "npm install belljar", Why::Test(NPM)),
     ("docs/packages.md", "$ belljar run -l python -c 'import pandas", Why::Test("packages/table.rs::python_in_native")),
     ("docs/profiles.md", "{\"command\": \"belljar\", \"args\": [\"serve\", \"--profile\", \"mcp-code-executor\"]", Why::Test("profiles/faults.rs::executor_installs_into_its_environment")),
-    ("docs/grants.md", "belljar run --network", Why::Test("grants/network.rs::unprivileged")),
+    ("docs/grants.md", "belljar run --network", Why::Test("grants/network.rs::granted_hosts_are_reached")),
 ];
 
 /// What examples use beside belljar.

@@ -121,3 +121,17 @@ fn versions_are_those_that_were_asked_for() {
     let result = client.run(&json!({"language": "python", "packages": ["numpy==2.3.1"], "code": code}));
     assert_eq!((printed(&result), &result["structuredContent"]["engine"]), ("2.3.1\n", &"native".into()));
 }
+
+/// They are installed before it is known which engine the session has.
+#[test]
+fn packages_of_a_session_are_there_in_either_engine() {
+    let mut client = Client::initialized();
+    for engine in ["wasm", "native"] {
+        let install =
+            json!({"name": "install_packages", "arguments": {"session": engine, "packages": ["six==1.15.0"]}});
+        assert_eq!(client.request("tools/call", &install)["result"]["isError"], false);
+        let code = "print(__import__('s' + 'ix').__version__)";
+        let result = client.run(&json!({"session": engine, "engine": engine, "language": "python", "code": code}));
+        assert_eq!(printed(&result), "1.15.0\n", "{result:#}");
+    }
+}

@@ -204,6 +204,26 @@ fn what_is_no_fault_of_webassembly_stays() {
     }
 }
 
+/// The host's interpreter may be older, or have less: what fails there at once is no answer.
+#[test]
+fn what_runs_only_in_webassembly_is_not_lost_to_a_hedge() {
+    if serves_both() {
+        let only_here = "import sys, time\nif sys.platform != 'wasi': sys.exit('not here')\n";
+        let newer = "import time\ntype Pair = tuple[int, int]\n";
+        for start in [only_here, newer] {
+            let program = |rest: &str| format!("{start}time.sleep(2)\n{rest}");
+            Run::auto("python", &program("print('ok')")).ran().printed("ok\n");
+            // More than is held back until it is clear which run is shown.
+            let ran = Run::auto("python", &program("print('x' * 2_000_000)")).ran().exited(0);
+            assert!(ran.text("stdout").len() > 1_000_000, "{:#}", ran.result);
+        }
+        // As it is passed on, too.
+        let code = format!("{only_here}print('first', flush=True)\ntime.sleep(2)\nprint('last')");
+        let answer = answer(WASM.command_line().command(["run", "-l", "python", "-c", &code]), b"");
+        assert_eq!(answer, Answer::new(0, "first\nlast\n", ""));
+    }
+}
+
 /// Some seconds of work for Node.js, and twenty times that for an interpreter.
 const LONG_WORK: &str = "let x = 0;\nfor (let i = 0; i < 600_000_000; i++) x = (x * 31 + i) | 0;\nconsole.log(x)";
 

@@ -9,6 +9,7 @@ use sandbox::{BoxFuture, Collect, Outcome, Request, Stream, Variable};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::transcript::{Line, Transcript};
 use super::zod::{self, Field, Kind, Need, Zod};
@@ -174,16 +175,23 @@ fn refused(method: &Method, path: &str, status: StatusCode) -> Option<Response> 
 impl Call<'_> {
     /// Runs a program, and tells its client of each line that it prints.
     async fn run_aloud(&self, request: Request, heard: &Transcript) -> Result<Outcome, RunError> {
-        let mut going = std::pin::pin!(self.run(request, heard));
-        let ended = loop {
-            tokio::select! {
-                biased;
-                ended = &mut going => break ended,
-                () = heard.news(), if self.log_level <= WARNING => self.log(heard.take_news()).await,
+        let over = Notify::new();
+        let run = async {
+            let ended = self.run(request, heard).await;
+            over.notify_one();
+            ended
+        };
+        // Beside the run, not in turns with it: a client that does not read holds up nothing but its own answer.
+        let tell = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    () = heard.news(), if self.log_level <= WARNING => self.log(heard.take_news()).await,
+                    () = over.notified() => break self.log(heard.take_last_news()).await,
+                }
             }
         };
-        self.log(heard.take_last_news()).await;
-        ended
+        tokio::join!(run, tell).0
     }
 
     #[expect(deprecated, reason = "clients of the older era ask for it")]
