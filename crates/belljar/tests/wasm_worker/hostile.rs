@@ -142,10 +142,10 @@ const HOSTILE: &[(&str, &str, End, &str)] = &[
     ),
 ];
 
-/// Sixty seconds are for a machine that does a hundred other things; most take milliseconds.
+/// Minutes are for a machine that does a hundred other things; most take milliseconds, one takes seconds of a processor.
 fn limits() -> LimitsRequest {
     LimitsRequest {
-        wall: Some(Duration::from_mins(1)),
+        wall: Some(Duration::from_mins(4)),
         cpu: Some(Duration::from_mins(1)),
         memory: Some(Bytes::mib(128)),
         ..LimitsRequest::default()
