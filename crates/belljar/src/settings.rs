@@ -147,7 +147,7 @@ struct FilePackages {
     offline: Option<bool>,
     /// Versions that are younger are taken for not there: `3days`
     minimum_age: Option<String>,
-    /// Room for all layers, of which the least recently used go first (`10GiB`)
+    /// Room for all layers and the clients' caches; the least recently used layers go first (`10GiB`)
     cache: Option<String>,
     /// Hosts in a private network that the clients may reach: `pypi.corp:8443`
     #[serde(default)]

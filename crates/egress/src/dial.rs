@@ -35,7 +35,7 @@ const LOOKUPS_OF_PROGRAMS: usize = 32;
 /// Connects, in the time that the gate gives it.
 pub(crate) async fn dial(gate: &Gate, target: &Authority, reach: Reach) -> Result<Line, Reason> {
     let connecting = async {
-        match gate.upstream() {
+        match gate.upstream().filter(|upstream| upstream.serves(target)) {
             Some(upstream) => upstream.connect(gate, target).await,
             None => direct(gate, target, reach).await,
         }

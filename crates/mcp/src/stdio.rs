@@ -1,5 +1,7 @@
 //! MCP over standard input and output, or another pair of streams.
 
+mod lines;
+
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,12 +9,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rmcp::service::{ServerInitializeError, Service};
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{RoleServer, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
+use self::lines::Lines;
 use crate::Server;
 use crate::profiles::Guise;
+
+pub(crate) use self::lines::unreadable;
 
 /// How long requests may still go on when their client has closed its end, or the server is told to stop: long enough for answers that are on their way.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
@@ -44,7 +50,7 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let ended = CancellationToken::new();
-    let reader = Watched { reader, ended: ended.clone() };
+    let reader = Lines::new(Watched { reader, ended: ended.clone() });
     let serving = async {
         match server.connect_masked() {
             Some(mask) => converse(Guise(mask), (reader, writer), shutdown.clone()).await,
@@ -71,7 +77,9 @@ async fn converse<R: AsyncRead + Send + Unpin + 'static, W: AsyncWrite + Send + 
     streams: (R, W),
     shutdown: CancellationToken,
 ) -> Result<(), StdioError> {
-    match face.serve_with_ct(streams, shutdown).await {
+    // How long a line may be is seen to before.
+    let transport = AsyncRwTransport::new(streams.0, streams.1).with_max_line_length(usize::MAX);
+    match face.serve_with_ct(transport, shutdown).await {
         Ok(running) => running.waiting().await.map(|_| ()).map_err(StdioError::Broken),
         // It came and went.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),

@@ -31,7 +31,7 @@ pub(crate) enum Verdict {
 }
 
 /// How long a version that was the newest is good enough. Whoever wants another names it.
-const GOOD_FOR: Duration = Duration::from_hours(7 * 24);
+pub(crate) const GOOD_FOR: Duration = Duration::from_hours(7 * 24);
 /// How long an import that nothing provides is not looked for again.
 const UNKNOWN_FOR: Duration = Duration::from_mins(30);
 

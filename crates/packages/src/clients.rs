@@ -103,10 +103,16 @@ impl Surroundings {
         ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().filter_map(|name| self.get(name)).map(PathBuf::from).collect()
     }
 
-    /// The operator's own proxy.
-    pub(crate) fn proxy(&self) -> Option<Upstream> {
-        let names = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-        names.iter().find_map(|name| self.get(name)).and_then(|text| Upstream::parse(text).ok())
+    /// The operator's own proxy. Where there is one that cannot be used, nobody goes around it.
+    pub(crate) fn proxy(&self) -> Result<Option<Upstream>, Trouble> {
+        let first = |names: &[&'static str]| names.iter().find_map(|name| Some((*name, self.get(name)?)));
+        let Some((name, text)) = first(&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]) else {
+            return Ok(None);
+        };
+        let unusable = |error| Trouble::NoRegistry(format!("the server's `{name}` cannot be used: {error}"));
+        let upstream = Upstream::parse(text).map_err(unusable)?;
+        let (_, exceptions) = first(&["NO_PROXY", "no_proxy"]).unwrap_or_default();
+        Ok(Some(upstream.except(exceptions)))
     }
 
     /// Everything that decides which registries are asked for packages of this kind.
@@ -235,4 +241,30 @@ pub(crate) fn private_host(text: &str) -> Result<Host, Refusal> {
         Refusal::new("packages", message, "the operator names hosts there, as `host` or `host:port`")
     };
     Host::parse(text).map(Host::private).map_err(explain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_that_cannot_be_used_is_told() {
+        let proxy = |variables: &[(&str, &str)]| {
+            let variables: Vec<_> = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+            let proxy = Surroundings::new(&variables, None).proxy();
+            proxy.map(|proxy| proxy.is_some()).map_err(|trouble| trouble.to_string())
+        };
+        assert_eq!(proxy(&[("HTTPS_PROXY", "")]), Ok(false));
+        assert_eq!(proxy(&[("HTTPS_PROXY", "proxy.corp:3128"), ("ALL_PROXY", "socks5://proxy.corp")]), Ok(true));
+        let scheme = "cannot be used: only proxies whose address begins with `http://` can be used";
+        let address = "cannot be used: the proxy's address is not `http://[user:password@]host:port`";
+        for (name, value, said) in [
+            ("HTTPS_PROXY", "https://user:hidden@proxy.corp", scheme),
+            ("all_proxy", "socks5://user:hidden@proxy.corp:1080", scheme),
+            ("https_proxy", "http://user:hidden@proxy.corp:port", address),
+        ] {
+            let expected = format!("no package registry can be reached: the server's `{name}` {said}");
+            assert_eq!(proxy(&[(name, value)]), Err(expected));
+        }
+    }
 }

@@ -159,7 +159,7 @@ impl Getting<'_> {
         self.live.news(&format!("compiling {shown}"));
         if let Target::Native(interpreter) = target {
             // What does not compile is a template, or for another version: nobody can import it anyway.
-            self.run(python::compile(interpreter, &site, uv.cache.clone()), None).await?;
+            self.run(python::compile(interpreter, &site, &uv.cache), None).await?;
         }
         let mut made = Made::look_over(stage, site.clone()).await?;
         if let Target::Wasm { .. } = target {
@@ -273,7 +273,7 @@ impl Getting<'_> {
             policy: &manager.policy,
             store: self.store,
             clients: &manager.clients,
-            proxy: manager.surroundings.proxy(),
+            proxy: manager.surroundings.proxy()?,
         };
         registries::gate(&asker, probe, self.live).await.map(Some)
     }

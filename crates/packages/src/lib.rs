@@ -11,7 +11,7 @@
 //!   registries/<key>.json      the hosts that a client asks for by itself
 //!   clients/<name>/            the clients' own caches
 //!   tmp/                       what is being made; swept when its maker is gone
-//!   locks/
+//!   locks/                     one for the clients' folders, and 256 for what is being got
 //! ```
 //!
 //! A layer is complete before it has its name, so whoever dies leaves the old state or the new. What is over the limit is removed, least

@@ -21,7 +21,7 @@ pub(crate) struct LockFile {
 impl LockFile {
     /// Waits until it is ours.
     pub(crate) async fn take(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        let file = open(path)?;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Self { _file: file }),
@@ -30,4 +30,9 @@ impl LockFile {
             }
         }
     }
+}
+
+/// A file that is there to be locked.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }

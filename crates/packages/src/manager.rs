@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use engine_native::{Interpreter, NativeEngine};
 use engine_wasm::WasmEngine;
 use sandbox::{
-    BoxFuture, Changed, EngineId, Imported, Layer, LayerKind, LiveOutput, PackageVersion, Packages, Plan, Principal,
-    ProvideError, Provided, Refusal, Wanted,
+    BoxFuture, Bytes, Changed, EngineId, Imported, Layer, LayerKind, LiveOutput, PackageVersion, Packages, Plan,
+    Principal, ProvideError, Provided, Refusal, Wanted,
 };
 use setup::{Digest, Setup};
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::answers::{Answers, Verdict};
@@ -81,6 +82,22 @@ struct Found {
     cached: bool,
 }
 
+/// Removes what is over the limit when something was got, or was given up: a client that does not come to its end leaves what it fetched.
+struct Evicting {
+    store: Store,
+    most: Bytes,
+}
+
+impl Drop for Evicting {
+    fn drop(&mut self) {
+        let (store, most) = (self.store.clone(), self.most);
+        // None where all ends with the server.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn_blocking(move || store.evict(most));
+        }
+    }
+}
+
 impl PackageManager {
     /// Touches nothing yet.
     pub fn new(config: Config, native: NativeEngine, wasm: Arc<WasmEngine>, setup: Arc<Setup>) -> Self {
@@ -116,15 +133,14 @@ impl PackageManager {
             && !wanted::python_satisfies(target.version(), requires)
         {
             let message = format!("the program requires Python `{requires}`, and this is {}", target.version());
-            return Err(match engine {
-                EngineId::Wasm => ProvideError::Unsuited(message),
-                EngineId::Native => Refusal::new("code", message, "change its `requires-python`").into(),
-            });
+            return Err(ProvideError::WrongPython(message));
         }
         let asked = self.ask(wanted, target.as_ref());
         if asked.requirements.is_empty() {
             return Ok(Found { layer: None, unknown: Vec::new(), cached: true });
         }
+        // Whoever made the wish has looked already. Here it holds whatever they forgot.
+        self.policy.check_enabled()?;
         let store = self.store().map_err(Trouble::Files)?;
         if let Some(found) = self.recall(&asked, engine, store)? {
             return Ok(found);
@@ -139,11 +155,11 @@ impl PackageManager {
         }
         self.check_clients()?;
         let _turn = self.turns.acquire().await;
-        let lock = store.path("locks", &asked.key);
-        let _process = LockFile::take(&lock).await.map_err(Trouble::Files)?;
+        let _process = LockFile::take(&store.lock(&asked.key)).await.map_err(Trouble::Files)?;
         if let Some(found) = self.recall(&asked, engine, store)? {
             return Ok(found);
         }
+        let _evicting = self.evicting(store);
         let getting = Getting { manager: self, store, asked: &asked, live };
         let answer = match &target {
             Some(target) => getting.python(target, &wanted.caller).await,
@@ -152,25 +168,27 @@ impl PackageManager {
         let answer = answer.inspect_err(|trouble| self.remember_trouble(&asked, trouble))?;
         self.answers.keep(&asked.key, answer, store);
         // What was just made is held by this, whatever has to go now.
-        let found = self.recall(&asked, engine, store);
-        let (store, most) = (store.clone(), self.policy.most);
-        tokio::task::spawn_blocking(move || store.evict(most));
-        let found = found?;
+        let found = self.recall(&asked, engine, store)?;
         let found = found.ok_or_else(|| Trouble::Files(io::ErrorKind::NotFound.into()))?;
         Ok(Found { cached: false, ..found })
     }
 
     /// The same for good, in an environment of the operator's.
     async fn change(&self, wanted: &Wanted, root: &Path, live: &mut dyn LiveOutput) -> Result<Changed, ProvideError> {
+        self.policy.check_enabled()?;
         let store = self.store().map_err(Trouble::Files)?;
         self.check_clients()?;
         let host = self.host(&wanted.caller).await?;
         let key = Digest::of_parts([root.as_os_str().as_encoded_bytes()]).to_string();
         let asked = Asked { requirements: wanted.named.clone(), imported: Vec::new(), key };
         let _turn = self.turns.acquire().await;
-        let lock = store.path("locks", &asked.key);
-        let _process = LockFile::take(&lock).await.map_err(Trouble::Files)?;
+        let _process = LockFile::take(&store.lock(&asked.key)).await.map_err(Trouble::Files)?;
+        let _evicting = self.evicting(store);
         Ok(Getting { manager: self, store, asked: &asked, live }.environment(host, root).await?)
+    }
+
+    fn evicting(&self, store: &Store) -> Evicting {
+        Evicting { store: store.clone(), most: self.policy.most }
     }
 
     fn check_clients(&self) -> Result<(), Refusal> {
@@ -288,9 +306,7 @@ impl Packages for PackageManager {
                     Ok(Provided { layer, took: started.elapsed(), cached, unknown, problem: None })
                 }
                 // Nobody named anything: then the program runs, and says itself what it misses.
-                Err(error @ (ProvideError::Refused(_) | ProvideError::Failed(_)))
-                    if wanted.named.is_empty() && wanted.requires_python.is_none() =>
-                {
+                Err(error @ (ProvideError::Refused(_) | ProvideError::Failed(_))) if wanted.named.is_empty() => {
                     let problem = Some(error.to_string());
                     Ok(Provided { layer: None, took: started.elapsed(), cached: false, unknown: Vec::new(), problem })
                 }

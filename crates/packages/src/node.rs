@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sandbox::PackageVersion;
@@ -12,7 +12,7 @@ use setup::Tool;
 
 use crate::clients::{CACHE, Errand, LAYER, Surroundings};
 use crate::policy::PackagePolicy;
-use crate::store::{self, Looked};
+use crate::store::{self, ClientFolder, Looked};
 
 const INSTALLING: Duration = Duration::from_mins(10);
 
@@ -26,7 +26,7 @@ pub(crate) struct Deno<'a> {
     pub(crate) tool: &'a Tool,
     pub(crate) surroundings: &'a Surroundings,
     pub(crate) policy: &'a PackagePolicy,
-    pub(crate) cache: PathBuf,
+    pub(crate) cache: ClientFolder,
 }
 
 impl Deno<'_> {
@@ -63,7 +63,7 @@ impl Deno<'_> {
             environment,
             files: configured.map(|text| (".npmrc".to_owned(), text)).into_iter().collect(),
             reads: self.surroundings.certificates(),
-            cache: self.cache.clone(),
+            cache: self.cache.path().to_owned(),
             layer: Some(into.to_owned()),
             changes: None,
             folder: Some(LAYER.into()),

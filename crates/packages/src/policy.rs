@@ -50,6 +50,17 @@ impl Default for PackagePolicy {
 }
 
 impl PackagePolicy {
+    /// Whether anything may be installed at all.
+    pub(crate) fn check_enabled(&self) -> Result<(), Refusal> {
+        match self.installs {
+            Installs::Named | Installs::Imported => Ok(()),
+            Installs::Nothing => {
+                let message = "`packages` are not installed by this server";
+                Err(Refusal::new("packages", message, "leave `packages` out"))
+            }
+        }
+    }
+
     /// Whether a package of this name may be installed. What another one needs is held to `deny` alone: who allows a package allows what
     /// it is made of.
     pub(crate) fn check(&self, name: &str, wanted: Wanted) -> Result<(), Refusal> {

@@ -10,6 +10,7 @@ use setup::Tool;
 
 use crate::clients::{CACHE, Errand, LAYER, Surroundings};
 use crate::policy::PackagePolicy;
+use crate::store::ClientFolder;
 use crate::trouble::Trouble;
 
 /// How long a resolution, and an installation, may take. A registry that hangs ends the client's own patience much sooner.
@@ -130,7 +131,7 @@ pub(crate) struct Uv<'a> {
     pub(crate) policy: &'a PackagePolicy,
     /// What it runs on.
     pub(crate) host: &'a Interpreter,
-    pub(crate) cache: PathBuf,
+    pub(crate) cache: ClientFolder,
 }
 
 impl Uv<'_> {
@@ -213,7 +214,7 @@ impl Uv<'_> {
             environment,
             files: Vec::new(),
             reads,
-            cache: self.cache.clone(),
+            cache: self.cache.path().to_owned(),
             layer: None,
             changes: None,
             folder: None,
@@ -224,7 +225,7 @@ impl Uv<'_> {
 
 /// Compiles what was installed for the host's own Python: on a folder that is read-only, it would be compiled in every run. Tests are left
 /// out; nobody imports them.
-pub(crate) fn compile(interpreter: &Interpreter, layer: &Path, cache: PathBuf) -> Errand {
+pub(crate) fn compile(interpreter: &Interpreter, layer: &Path, cache: &ClientFolder) -> Errand {
     let arguments = ["-m", "compileall", "-q", "-j", "2", "-x", "/tests?/", "-s", LAYER, "-p", PYTHON_PACKAGES, LAYER];
     Errand {
         program: interpreter.program.clone(),
@@ -232,7 +233,7 @@ pub(crate) fn compile(interpreter: &Interpreter, layer: &Path, cache: PathBuf) -
         environment: Vec::new(),
         files: Vec::new(),
         reads: interpreter.reads.clone(),
-        cache,
+        cache: cache.path().to_owned(),
         layer: Some(layer.to_owned()),
         changes: None,
         folder: None,
@@ -241,13 +242,28 @@ pub(crate) fn compile(interpreter: &Interpreter, layer: &Path, cache: PathBuf) -
 }
 
 /// What the host's Python has among its own packages, by the names that programs import.
+///
+/// Several distributions share a namespace, in one folder or in one for each: that there is a part of it says nothing of another. So as
+/// much of the name counts as leads out of namespaces.
 pub(crate) fn has(interpreter: &Interpreter, module: &str) -> bool {
-    let first = module.split('.').next().unwrap_or(module);
-    interpreter.site.iter().any(|site| {
-        site.join(first).is_dir()
-            || site.join(format!("{first}.py")).is_file()
-            || site.join(format!("{first}.{}.so", interpreter.platform)).is_file()
-    })
+    let ends = module.match_indices('.').map(|(end, _)| end).chain([module.len()]);
+    for name in ends.filter_map(|end| module.get(..end)) {
+        let path = name.replace('.', "/");
+        let is_module = |site: &PathBuf| {
+            let endings = ["py", "abi3.so", &format!("{}.so", interpreter.platform)];
+            endings.iter().any(|ending| site.join(format!("{path}.{ending}")).is_file())
+        };
+        if interpreter.site.iter().any(is_module) {
+            return true;
+        }
+        let folders: Vec<PathBuf> =
+            interpreter.site.iter().map(|site| site.join(&path)).filter(|folder| folder.is_dir()).collect();
+        let is_package = folders.iter().any(|folder| folder.join("__init__.py").is_file());
+        if folders.is_empty() || (is_package && !wanted::is_namespace(name)) {
+            return is_package;
+        }
+    }
+    true
 }
 
 /// Packages in a few words.
@@ -261,4 +277,60 @@ pub(crate) fn shown(packages: &[Locked]) -> String {
 /// A lock that cannot be read is uv's, or ours.
 pub(crate) fn read_lock(text: String) -> Result<Lock, Trouble> {
     Lock::parse(text).ok_or(Trouble::Client("uv's answer could not be read".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_namespace_is_not_another() {
+        let host = tempfile::tempdir().expect("a folder");
+        for file in [
+            "first/google/protobuf/__init__.py",
+            "first/google/cloud/storage/__init__.py",
+            "second/google/auth/__init__.py",
+            // As older distributions have them.
+            "first/zope/__init__.py",
+            "first/zope/interface/__init__.py",
+            "first/unlisted/deep/module.py",
+            "first/unlisted/fast.abi3.so",
+            "second/plain/__init__.py",
+            "second/single.py",
+            "second/quick.cpython-313-x86_64-linux-gnu.so",
+        ] {
+            let path = host.path().join(file);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("ours");
+            fs::write(path, "").expect("ours");
+        }
+        let interpreter = Interpreter {
+            program: "/usr/bin/python3".into(),
+            reads: Vec::new(),
+            version: "3.13.1".to_owned(),
+            platform: "cpython-313-x86_64-linux-gnu".to_owned(),
+            site: ["first", "second"].map(|site| host.path().join(site)).into(),
+        };
+        for module in [
+            "google.protobuf",
+            "google.protobuf.message",
+            "google.cloud.storage",
+            "google.cloud.storage.blob",
+            "google.auth",
+            "zope.interface",
+            "unlisted.deep.module",
+            "unlisted.fast",
+            "unlisted",
+            "plain",
+            "plain.whatever",
+            "single",
+            "quick",
+        ] {
+            assert!(has(&interpreter, module), "{module}");
+        }
+        for module in ["google.cloud.bigquery", "google.generativeai", "zope.event", "unlisted.other", "absent"] {
+            assert!(!has(&interpreter, module), "{module}");
+        }
+    }
 }

@@ -8,8 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::retry_on_intr;
 use sandbox::{Bytes, Held, Layer, LayerKind, PackageVersion};
 use serde::{Deserialize, Serialize};
+
+use crate::answers::GOOD_FOR;
+use crate::lock_file;
 
 /// The folder described in the crate's documentation. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -73,13 +77,27 @@ impl Store {
         self.root.join(folder).join(name)
     }
 
+    /// The lock for getting what has this key. There are 256 of them, so that they need not be removed; two wishes that share one wait for
+    /// each other.
+    pub(crate) fn lock(&self, key: &str) -> PathBuf {
+        self.path("locks", key.get(..2).unwrap_or(key))
+    }
+
     /// A client's own folder. Behind walls a client of a root server is another user each time, so inside it is open to all; nobody but us
     /// can come to it.
-    pub(crate) fn client(&self, name: &str) -> io::Result<PathBuf> {
-        let folder = self.path("clients", name);
-        DirBuilder::new().recursive(true).create(&folder)?;
-        fs::set_permissions(&folder, Permissions::from_mode(0o777))?;
-        Ok(folder)
+    pub(crate) fn client(&self, name: &str) -> io::Result<ClientFolder> {
+        let held = self.clients_lock()?;
+        // Whoever takes the caches away holds it for a few renames.
+        retry_on_intr(|| flock(&held, FlockOperation::LockShared))?;
+        let path = self.path("clients", name);
+        DirBuilder::new().recursive(true).create(&path)?;
+        fs::set_permissions(&path, Permissions::from_mode(0o777))?;
+        Ok(ClientFolder { path, _held: held })
+    }
+
+    /// Shared by whoever has a client's folder.
+    fn clients_lock(&self) -> io::Result<File> {
+        lock_file::open(&self.path("locks", "clients"))
     }
 
     /// A folder in which something is made.
@@ -93,9 +111,13 @@ impl Store {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(error),
             }
-            let held = File::open(&folder)?;
-            // Unless somebody swept it between the two.
-            if flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            // Until it is locked somebody may sweep it, and has the lock as long as that takes.
+            let held = match File::open(&folder) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                held => held?,
+            };
+            let is_ours = flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok();
+            if is_ours && fs::symlink_metadata(&folder).is_ok() {
                 return Ok(Stage { folder, _held: held });
             }
         }
@@ -154,11 +176,12 @@ impl Store {
     pub(crate) fn evict(&self, most: Bytes) {
         // What was given up while its client was still writing may not have gone at once.
         self.sweep();
+        self.forget_answers();
         let mut layers = self.layers();
-        let mut total: u64 = layers.iter().map(|(_, _, bytes)| bytes).sum();
         let caches = size_of(&self.root.join("clients"));
-        if total + caches > most.get() && caches > most.get() / 2 {
-            self.drop_caches();
+        let mut total = caches + layers.iter().map(|(_, _, bytes)| bytes).sum::<u64>();
+        if total > most.get() && caches > most.get() / 2 && self.drop_caches().is_ok() {
+            total -= caches;
         }
         layers.sort_by_key(|(_, used, _)| *used);
         for (folder, _, bytes) in layers {
@@ -171,14 +194,26 @@ impl Store {
         }
     }
 
-    /// Not while a client may be at it: whoever installs something has a stage.
-    fn drop_caches(&self) {
-        let Ok(stage) = self.stage() else { return };
-        if fs::read_dir(self.root.join("tmp")).map_or(0, Iterator::count) > 1 {
-            return;
+    /// Not while a client may be at it. Taken apart when the lock is free again, which this order of the two sees to.
+    fn drop_caches(&self) -> io::Result<()> {
+        let stage = self.stage()?;
+        let alone = self.clients_lock()?;
+        flock(&alone, FlockOperation::NonBlockingLockExclusive)?;
+        for entry in fs::read_dir(self.root.join("clients"))? {
+            let entry = entry?;
+            fs::rename(entry.path(), stage.folder.join(entry.file_name()))?;
         }
-        for entry in fs::read_dir(self.root.join("clients")).into_iter().flatten().flatten() {
-            fs::rename(entry.path(), stage.folder.join(entry.file_name())).ok();
+        Ok(())
+    }
+
+    /// Removes answers that nobody believes any more. Those of the future are among them.
+    fn forget_answers(&self) {
+        for entry in fs::read_dir(self.root.join("answers")).into_iter().flatten().flatten() {
+            let written = entry.metadata().and_then(|metadata| metadata.modified());
+            let age = written.ok().and_then(|written| SystemTime::now().duration_since(written).ok());
+            if age.is_none_or(|age| age >= GOOD_FOR) {
+                fs::remove_file(entry.path()).ok();
+            }
         }
     }
 
@@ -205,12 +240,25 @@ impl Store {
     fn sweep(&self) {
         let entries = fs::read_dir(self.root.join("tmp")).into_iter().flatten().flatten();
         for entry in entries {
-            let is_left = File::open(entry.path())
-                .is_ok_and(|folder| flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok());
-            if is_left {
+            let Ok(folder) = File::open(entry.path()) else { continue };
+            // Locked until it is gone, so that nobody can make something in it meanwhile.
+            if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
                 fs::remove_dir_all(entry.path()).ok();
             }
         }
+    }
+}
+
+/// A client's own folder, which stays where it is as long as somebody has this.
+#[derive(Debug)]
+pub(crate) struct ClientFolder {
+    path: PathBuf,
+    _held: File,
+}
+
+impl ClientFolder {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 }
 
@@ -312,7 +360,9 @@ fn is_machine_code(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
     use std::io::Write as _;
+    use std::sync::atomic::AtomicBool;
 
     use proptest::prelude::*;
 
@@ -356,6 +406,81 @@ mod tests {
         drop(held);
         store.evict(Bytes::new(0));
         assert!(store.layer("a").is_none());
+    }
+
+    #[test]
+    fn caches_count_like_layers() {
+        let (_folder, store) = store();
+        fs::write(store.client("uv").expect("made").path().join("wheel"), [0; 50]).expect("ours");
+        for (id, used) in [("a", 1), ("b", 2)] {
+            publish(&store, id, 60);
+            let file = File::open(store.path("layers", id).join(LAYER_FILE)).expect("there");
+            let then = SystemTime::UNIX_EPOCH + Duration::from_secs(used);
+            file.set_times(FileTimes::new().set_modified(then)).expect("set");
+        }
+        store.evict(Bytes::new(120));
+        assert_eq!(size_of(&store.path("clients", "uv")), 50);
+        assert!(store.layer("a").is_none() && store.layer("b").is_some());
+    }
+
+    #[test]
+    fn wishes_share_a_number_of_locks() {
+        let (_folder, store) = store();
+        let key = |number: u32| setup::Digest::of_parts([number.to_le_bytes().as_slice()]).to_string();
+        let locks: HashSet<PathBuf> = (0..5000).map(|number| store.lock(&key(number))).collect();
+        assert_eq!(locks.len(), 256);
+    }
+
+    #[test]
+    fn answers_that_are_too_old_are_removed() {
+        let (_folder, store) = store();
+        let now = SystemTime::now();
+        let times = [("old", now - GOOD_FOR), ("new", now), ("tomorrow", now + Duration::from_hours(24))];
+        for (name, written) in times {
+            store.write("answers", name, b"{}").expect("written");
+            let file = File::options().write(true).open(store.path("answers", name)).expect("there");
+            file.set_times(FileTimes::new().set_modified(written)).expect("set");
+        }
+        store.evict(Bytes::gib(1));
+        let left: Vec<bool> = times.map(|(name, _)| store.path("answers", name).is_file()).into();
+        assert_eq!(left, [false, true, false]);
+    }
+
+    #[test]
+    fn a_clients_folder_stays_while_somebody_has_it() {
+        let (_folder, store) = store();
+        let (first, second) = (store.client("uv").expect("made"), store.client("uv").expect("there"));
+        let kept = first.path().join("wheel");
+        fs::write(&kept, "1").expect("ours");
+        drop(second);
+        store.evict(Bytes::new(0));
+        assert!(fs::symlink_metadata(&kept).is_ok());
+        drop(first);
+        store.evict(Bytes::new(0));
+        assert!(fs::symlink_metadata(&kept).is_err());
+    }
+
+    #[test]
+    fn what_is_being_made_is_not_swept() {
+        let (_folder, store) = store();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    store.sweep();
+                }
+            });
+            let make = || {
+                for _ in 0..2000 {
+                    let stage = store.stage().expect("a stage");
+                    fs::write(stage.path("file"), "1").expect("the folder is there");
+                }
+            };
+            // Whatever becomes of it, the other one ends.
+            let ended = std::panic::catch_unwind(make);
+            done.store(true, Ordering::Relaxed);
+            ended.expect("nothing was swept");
+        });
     }
 
     #[test]

@@ -21,14 +21,11 @@ pub(crate) fn of(plan: &Plan, policy: &PackagePolicy) -> Result<Option<Wanted>, 
         LayerKind::Node => wishes.read_javascript(plan, &code)?,
     }
     let wanted = wishes.into_wanted(plan.principal());
-    if wanted.requires_python.is_some() {
-        return Ok(Some(wanted));
+    if !wanted.named.is_empty() {
+        policy.check_enabled()?;
     }
-    if wanted.named.is_empty() && (wanted.imported.is_empty() || policy.installs == Installs::Nothing) {
-        return Ok(None);
-    }
-    check_enabled(policy)?;
-    Ok(Some(wanted))
+    let is_nothing = wanted.named.is_empty() && wanted.imported.is_empty() && wanted.requires_python.is_none();
+    Ok((!is_nothing).then_some(wanted))
 }
 
 /// What somebody wants without a program.
@@ -38,15 +35,8 @@ pub(crate) fn named(
     packages: &[String],
     policy: &PackagePolicy,
 ) -> Result<Wanted, Refusal> {
-    check_enabled(policy)?;
+    policy.check_enabled()?;
     Ok(Wishes::of(kind, packages, policy)?.into_wanted(caller))
-}
-
-fn check_enabled(policy: &PackagePolicy) -> Result<(), Refusal> {
-    if policy.installs != Installs::Nothing {
-        return Ok(());
-    }
-    Err(Refusal::new("packages", "`packages` are not installed by this server", "leave `packages` out"))
 }
 
 /// What is known so far of what somebody wants.

@@ -46,7 +46,7 @@ impl Runtime {
             Some(reason) => Err(reason.to_owned()),
             None => match self.furnish(&errand, EngineId::Wasm, live).await {
                 Ok(ready) => Ok(ready),
-                Err(ProvideError::Unsuited(reason)) => Err(reason),
+                Err(ProvideError::Unsuited(reason) | ProvideError::WrongPython(reason)) => Err(reason),
                 Err(error) => return Err(final_word(error)),
             },
         };

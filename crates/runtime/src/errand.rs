@@ -131,9 +131,7 @@ impl Runtime {
     ) -> Result<Ready, RunError> {
         match (self.furnish(errand, engine, live).await, &errand.wanted) {
             (Ok(ready), _) => Ok(ready),
-            (Err(ProvideError::Unsuited(reason)), Some(wanted))
-                if wanted.named.is_empty() && wanted.requires_python.is_none() =>
-            {
+            (Err(ProvideError::Unsuited(reason)), Some(wanted)) if wanted.named.is_empty() => {
                 let packages = Provided {
                     layer: None,
                     took: Duration::ZERO,
@@ -153,6 +151,9 @@ pub(crate) fn final_word(error: ProvideError) -> RunError {
     match error {
         ProvideError::Refused(refusal) => refusal.into(),
         ProvideError::Unsuited(reason) => Refusal::new("engine", reason, "use engine `auto` or `native`").into(),
+        ProvideError::WrongPython(reason) => {
+            Refusal::new("code", reason, "change its `requires-python`, or use another engine").into()
+        }
         ProvideError::Failed(error) => error.into(),
     }
 }

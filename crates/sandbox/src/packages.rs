@@ -170,6 +170,9 @@ pub enum ProvideError {
     /// Not on this engine; the phrase says why.
     #[error("{0}")]
     Unsuited(String),
+    /// The engine's Python is none that the program says it runs with; the phrase says which.
+    #[error("{0}")]
+    WrongPython(String),
     /// The operator has to, or we.
     #[error(transparent)]
     Failed(#[from] EngineError),

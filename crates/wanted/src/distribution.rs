@@ -39,7 +39,7 @@ pub fn is_python_standard(module: &str) -> bool {
 }
 
 /// Whether a dotted name only holds what many distributions put there.
-pub(crate) fn is_namespace(module: &str) -> bool {
+pub fn is_namespace(module: &str) -> bool {
     NAMESPACES.binary_search(&module).is_ok()
 }
 

@@ -15,7 +15,7 @@ mod optional;
 mod python;
 mod requirement;
 
-pub use distribution::{distribution_for, distribution_of, is_python_standard, normalise};
+pub use distribution::{distribution_for, distribution_of, is_namespace, is_python_standard, normalise};
 pub use excerpt::Excerpt;
 pub use javascript::{javascript_imports, npm_package_of};
 pub use metadata::{MetadataError, ScriptMetadata, python_satisfies, script_metadata};

@@ -38,8 +38,8 @@ export interface RunResult {
   files: OutputFile[];
   skippedFiles: { path: string; reason: string }[];
   session?: string;
-  /** When the session's variables are gone. Its files are there. */
-  state?: "lost";
+  /** `lost` when the session's variables are gone, and its files are there; `gone` when they are not. */
+  state?: "lost" | "gone";
   engine: Engine;
   runtime: { language: string; version?: string; tool: string };
   /** Why another engine took over. */

@@ -86,13 +86,19 @@ export class Runner {
     const signal = options.signal ? AbortSignal.any([options.signal, left.signal]) : left.signal;
     return new ReadableStream<RunEvent>({
       start: (events) => {
-        const onOutput = (text: string) => events.enqueue({ type: "output", text });
+        // Some news can be under way when the stream is left, which then takes no more and would throw.
+        const onOutput = (text: string) => {
+          if (!left.signal.aborted) events.enqueue({ type: "output", text });
+        };
         this.run(code, { ...options, signal, onOutput }).then(
           (result) => {
+            if (left.signal.aborted) return;
             events.enqueue({ type: "result", result });
             events.close();
           },
-          (error: unknown) => events.error(error),
+          (error: unknown) => {
+            if (!left.signal.aborted) events.error(error);
+          },
         );
       },
       cancel: () => left.abort(),

@@ -54,6 +54,12 @@ test("results have what the tool's schema has", async () => {
     code: true, session: true, language: true, stdin: true, args: true, compilerArgs: true, env: true, files: true,
     variables: true, packages: true, network: true, engine: true, timeoutMs: true, memoryMb: true,
   };
+  // The words that these fields can have.
+  const words: { [Field in "status" | "state" | "engine"]: Record<NonNullable<RunResult[Field]>, true> } = {
+    status: { completed: true, crashed: true, timed_out: true, limit_exceeded: true, cancelled: true },
+    state: { lost: true, gone: true },
+    engine: { wasm: true, native: true },
+  };
   const client = new Client({ name: "test", version: "1" });
   await client.connect(new StdioClientTransport({ command: process.env["BELLJAR_BIN"] ?? "belljar", args: ["serve"] }));
   const tool = (await client.listTools()).tools.find((it) => it.name === "run_code");
@@ -62,6 +68,11 @@ test("results have what the tool's schema has", async () => {
     Object.keys(Object(properties)).map((name) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())).sort();
   assert.deepEqual(Object.keys(fields).sort(), names(tool?.outputSchema?.properties));
   assert.deepEqual(Object.keys(options).sort(), names(tool?.inputSchema.properties));
+  for (const [field, known] of Object.entries(words)) {
+    const { description }: { description: string } = Object(tool?.outputSchema?.properties)[field];
+    const said = [...description.matchAll(/`(\w+)`/g)].map(([, word]) => word);
+    assert.deepEqual(Object.keys(known).sort(), said.sort(), field);
+  }
 });
 
 test("however a program ends, that is a result", async () => {
@@ -167,6 +178,17 @@ test("leaving a stream ends the run", async () => {
     break;
   }
   await until(() => !goesOn(marker));
+});
+
+test("a stream can be left when the run has ended", async () => {
+  // The result may have come with the output. That nobody takes it is no error.
+  for (let round = 0; round < 50; round++) {
+    for await (const event of belljar.stream("echo one", BASH)) {
+      assert.deepEqual(event, { type: "output", text: "one\n" });
+      break;
+    }
+  }
+  assert.equal((await belljar.run("echo still here", BASH)).stdout, "still here\n");
 });
 
 test("a signal ends the run", async () => {

@@ -76,10 +76,15 @@ struct Shop {
 
 impl Shop {
     fn open(packages: usize) -> Option<Self> {
+        Self::open_with(packages, "")
+    }
+
+    /// With more settings of `[packages]`.
+    fn open_with(packages: usize, settings: &str) -> Option<Self> {
         let world = World::new()?;
         let registry = Registry::start(world.directory(), packages);
         let configuration = world.directory().join("registries.toml");
-        let text = format!("[packages]\nprivate_registries = ['{}']\n", registry.host);
+        let text = format!("[packages]\nprivate_registries = ['{}']\n{settings}\n", registry.host);
         fs::write(&configuration, text).expect("ours");
         let mut command = world.command(&["serve", "--log", "off", "--config"]);
         command.arg(&configuration).env("UV_DEFAULT_INDEX", format!("https://{}/simple", registry.host));
@@ -107,6 +112,10 @@ impl Shop {
         }
         // Well before one that hangs is given up.
         assert!(started.elapsed() < SOON / 2, "{:?}", started.elapsed());
+    }
+
+    fn give_up(&mut self, id: u64) {
+        self.client.notify("notifications/cancelled", &json!({"requestId": id, "reason": "test"}));
     }
 
     #[track_caller]
@@ -154,9 +163,30 @@ fn whoever_waits_for_a_registry_can_give_up() {
         let id = shop.send(number);
         assert_eq!(shop.client.answer_within(id, Duration::from_millis(1500)), None, "{place} {health}");
         shop.others_go_on();
-        shop.client.notify("notifications/cancelled", &json!({"requestId": id, "reason": "test"}));
+        shop.give_up(id);
         shop.nothing_is_left();
         shop.registry.becomes(place, "well");
         assert_eq!(printed(&shop.ask(number)), "5\n", "{place} is well again");
     }
+}
+
+#[test]
+fn what_was_fetched_for_whoever_gave_up_is_held_to_the_limit() {
+    let Some(mut shop) = Shop::open_with(2, "cache = '1KiB'") else { return };
+    assert_eq!(printed(&shop.ask(0)), "5\n");
+    let cache = shop.world.cache().join("packages/clients/uv");
+    let waits_until = |done: &dyn Fn() -> bool| {
+        let started = Instant::now();
+        while !done() {
+            assert!(started.elapsed() < SOON, "{:?}", fs::read_dir(&cache).map(Iterator::count));
+            thread::sleep(Duration::from_millis(10));
+        }
+    };
+    waits_until(&|| fs::read_dir(&cache).is_err());
+    shop.registry.becomes("files", "hangs");
+    let id = shop.send(1);
+    waits_until(&|| fs::read_dir(&cache).is_ok_and(|mut entries| entries.next().is_some()));
+    assert_eq!(shop.client.answer_within(id, Duration::from_millis(500)), None);
+    shop.give_up(id);
+    waits_until(&|| fs::read_dir(&cache).is_err());
 }

@@ -84,10 +84,35 @@ fn lines_that_are_no_messages_do_not_stop_it() {
 fn a_line_that_never_ends_is_given_up() {
     let mut client = Client::initialized();
     let chunk = vec![b'x'; 1 << 20];
-    for _ in 0..20 {
+    for _ in 0..70 {
         client.write(&chunk);
     }
     client.write(b"\n");
+    assert_serves(&mut client);
+}
+
+/// Nobody waits for an answer that never comes.
+#[test]
+fn a_request_that_cannot_be_read_is_answered() {
+    let mut client = Client::initialized();
+    let long = format!("\"{}\"", "x".repeat(65 << 20));
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    for (number, value) in (900..).zip(["\"print('\\ud800')\"", "1e999", &deep, &long]) {
+        let request = format!(r#""method":"tools/call","params":{{"name":"run_code","arguments":{{"code":{value}}}}}"#);
+        for line in [
+            format!(r#"{{"jsonrpc":"2.0","id":{number},{request}}}"#),
+            format!(r#"{{{request},"jsonrpc":"2.0","id":{number}}}"#),
+        ] {
+            client.write(format!("{line}\n").as_bytes());
+            let answer = client.answer(number);
+            assert_eq!(answer["error"]["code"], -32700, "{answer}");
+        }
+    }
+    // As large as a program's files may be over HTTP.
+    let text = "x".repeat(40 << 20);
+    let arguments = json!({"session": "large", "path": "a.txt", "text": text});
+    let written = client.request("tools/call", &json!({"name": "write_file", "arguments": arguments}));
+    assert_eq!(written["result"]["structuredContent"]["bytes"], text.len(), "{written}");
     assert_serves(&mut client);
 }
 

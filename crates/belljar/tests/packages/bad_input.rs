@@ -135,6 +135,17 @@ fn the_operator_decides() {
     ] {
         assert_refused(&mut serve(policy), &ask(package), expected);
     }
+    // A program that says which Python it is for is held to the same.
+    let mut client = serve("enabled = false");
+    let script = |dependencies: &str, packages: &[&str]| {
+        let metadata = format!("# /// script\n# requires-python = '>=3'\n# dependencies = {dependencies}\n# ///");
+        let code = format!("{metadata}\nprint('ran')");
+        json!({"language": "python", "engine": "native", "packages": packages, "code": code})
+    };
+    for asks in [script("['one']", &[]), script("[]", &["one"])] {
+        assert_refused(&mut client, &asks, "`packages` are not installed by this server");
+    }
+    assert_eq!(printed(&client.run(&script("[]", &[]))), "ran\n");
     assert_eq!(printed(&serve("allow = ['two']").run(&ask("two"))), "2\n");
     let mut imported = ask("one");
     imported["packages"] = json!([]);

@@ -80,6 +80,35 @@ fn a_registry_that_is_not_well_is_named() {
 }
 
 #[test]
+fn nobody_goes_around_a_proxy_that_cannot_be_used() {
+    let Some(site) = site() else { return };
+    fs::write(site.configuration(), "").expect("written");
+    let mut command = site.serve();
+    command.env_remove("UV_DEFAULT_INDEX").env("HTTPS_PROXY", "socks5://127.0.0.1:1");
+    refuses(command, &site, "the server's `HTTPS_PROXY` cannot be used: only proxies whose address begins with");
+}
+
+/// Which Python a program is for says nothing of what it imports.
+#[test]
+fn an_import_is_a_guess_whatever_python_the_program_is_for() {
+    let Some(site) = site() else { return };
+    fs::write(site.configuration(), "[packages]\nprivate_registries = ['127.0.0.1:1']\n").expect("written");
+    let mut command = site.serve();
+    command.env("UV_DEFAULT_INDEX", "https://127.0.0.1:1/simple");
+    let mut client = Client::of(command).greeted();
+    let mut run = |python: &str| {
+        let program = "try:\n    import late\nexcept ImportError:\n    print('without')";
+        let code = format!("# /// script\n# requires-python = '{python}'\n# ///\n{program}");
+        client.run(&json!({"language": "python", "engine": "native", "code": code}))
+    };
+    let result = run(">=3");
+    assert_eq!(printed(&result), "without\n");
+    let problem = result["structuredContent"]["packages"]["problem"].as_str().expect("it is said why");
+    assert!(problem.contains("cannot be reached"), "{problem}");
+    assert!(refusal(&run("<3")).starts_with("Refused: the program requires Python `<3`, and this is 3."));
+}
+
+#[test]
 fn without_a_network_nothing_is_installed_and_the_rest_runs() {
     let Some(site) = site().filter(|_| arena::running_as_root()) else { return };
     fs::write(site.configuration(), "").expect("written");

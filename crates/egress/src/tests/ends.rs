@@ -11,6 +11,9 @@ use tokio::time::timeout;
 use super::{LOOPBACK, Proxy, all, echo, gate_to};
 use crate::{End, Gate, Log, serve};
 
+/// How long nothing may move: much longer than a byte takes, on a machine that has other things to do.
+const IDLE: Duration = Duration::from_secs(3);
+
 /// An end may be a reset, if bytes were under way.
 async fn ends(stream: &mut TcpStream) {
     let mut rest = Vec::new();
@@ -70,32 +73,31 @@ async fn bytes_beyond_the_limit_are_not_passed_on() {
 #[tokio::test]
 async fn a_tunnel_in_which_nothing_moves() {
     let target = format!("echo.example:{}", echo().await);
-    let gate = gate_to(std::slice::from_ref(&target)).waiting(|patience| patience.idle = Duration::from_millis(400));
+    let gate = gate_to(std::slice::from_ref(&target)).waiting(|patience| patience.idle = IDLE);
     let proxy = Proxy::serve(gate);
     let began = Instant::now();
     let mut client = proxy.tunnel(&target).await;
-    for _ in 0..6 {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+    for _ in 0..8 {
+        tokio::time::sleep(IDLE / 6).await;
         client.write_all(b"x").await.unwrap();
     }
-    assert_eq!(all(&mut client).await, "xxxxxx");
-    assert!(began.elapsed() >= Duration::from_secs(1));
+    assert_eq!(all(&mut client).await, "xxxxxxxx");
+    assert!(began.elapsed() >= 2 * IDLE);
 }
 
 #[tokio::test]
 async fn a_tunnel_that_only_drips() {
     let target = format!("echo.example:{}", echo().await);
-    let waiting = |patience: &mut crate::gate::Patience| patience.idle = Duration::from_millis(600);
-    let gate = gate_to(std::slice::from_ref(&target)).waiting(waiting);
+    let gate = gate_to(std::slice::from_ref(&target)).waiting(|patience| patience.idle = IDLE);
     let (patient, hurried) = (Proxy::serve(gate.clone()), Proxy::serve(gate.moving_at_least(1000)));
     let (mut served, mut closed) = (patient.tunnel(&target).await, hurried.tunnel(&target).await);
-    for _ in 0..20 {
-        tokio::time::sleep(Duration::from_millis(50)).await;
+    for _ in 0..8 {
+        tokio::time::sleep(IDLE / 6).await;
         served.write_all(b"x").await.unwrap();
         // Until it is closed.
         closed.write_all(b"x").await.ok();
     }
-    let mut echoed = [0; 20];
+    let mut echoed = [0; 8];
     served.read_exact(&mut echoed).await.unwrap();
     ends(&mut closed).await;
 }

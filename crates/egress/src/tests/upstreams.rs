@@ -88,11 +88,63 @@ async fn a_proxy_that_is_not_there() {
 
 #[test]
 fn addresses_of_proxies() {
-    assert_eq!(Upstream::parse("https://proxy.example:3128").unwrap_err(), UpstreamError::Scheme);
-    assert_eq!(Upstream::parse("proxy.example:3128").unwrap_err(), UpstreamError::Scheme);
+    for text in ["https://proxy.example:3128", "socks5://proxy.example:3128", "://proxy.example"] {
+        assert_eq!(Upstream::parse(text).unwrap_err(), UpstreamError::Scheme, "{text}");
+    }
+    for text in ["proxy.example:3128", "HTTP://proxy.example:3128", "user:hidden@proxy.example:3128/"] {
+        let shown = format!("{:?}", Upstream::parse(text).unwrap());
+        assert!(shown.contains("proxy.example") && shown.contains("3128"), "{shown}");
+    }
     for text in ["http://", "http://a b:1", "http://proxy.example/path", "http://u:p@", "http://proxy.example:x"] {
         assert!(matches!(Upstream::parse(text), Err(UpstreamError::Host(_))), "{text}");
     }
     let shown = format!("{:?}", Upstream::parse("http://user:hidden@proxy.example").unwrap());
     assert!(shown.contains("80") && !shown.contains("hidden") && !shown.contains("user"), "{shown}");
+}
+
+#[test]
+fn hosts_without_the_proxy() {
+    let list = ".corp.example, *.lab.example other.example:8443\tLOCALHOST 10.0.0.0/8,192.0.2.7,fd00::/8,::1,a/b,x:y,";
+    let upstream = Upstream::parse("proxy.example").unwrap().except(list);
+    let serves = |host: &str| upstream.serves(Host::parse(host).unwrap().authority());
+    for host in [
+        "corp.example",
+        "pypi.corp.example:8443",
+        "a.b.lab.example",
+        "other.example:8443",
+        "localhost",
+        "10.9.8.7",
+        "192.0.2.7:8443",
+        "[fd12::1]",
+        "[::1]",
+    ] {
+        assert!(!serves(host), "{host}");
+    }
+    for host in ["notcorp.example", "corp.example.org", "other.example", "11.0.0.1", "192.0.2.8", "[fe00::1]", "a", "x"]
+    {
+        assert!(serves(host), "{host}");
+    }
+    let (nobody, all) = (Upstream::parse("proxy.example").unwrap(), upstream.clone().except("*"));
+    let networks = upstream.except("0.0.0.0/0");
+    for (host, expected) in [("pypi.example", [true, false, true]), ("10.0.0.1", [true, false, false])] {
+        let host = Host::parse(host).unwrap();
+        assert_eq!([&nobody, &all, &networks].map(|upstream| upstream.serves(host.authority())), expected);
+    }
+}
+
+/// What is excepted is held to what holds for everybody who is connected to from here.
+#[tokio::test]
+async fn an_exception_is_connected_to_from_here() {
+    let port = super::echo().await;
+    let (listed, table) = (format!("pypi.example:{port}"), vec![("pypi.example", LOOPBACK)]);
+    let upstream = Upstream::parse("http://127.0.0.1:1").unwrap().except("pypi.example");
+    let public = Gate::to([Host::parse(&listed).unwrap()]).behind(Some(upstream.clone()));
+    let answer =
+        Proxy::serve(public.resolving(Resolver::Table(table.clone()))).answer(connect(&listed).as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+    let private = Gate::to([Host::parse(&listed).unwrap().private()]).behind(Some(upstream));
+    let mut client = Proxy::serve(private.resolving(Resolver::Table(table))).tunnel(&listed).await;
+    client.write_all(b"ping").await.unwrap();
+    client.shutdown().await.unwrap();
+    assert_eq!(all(&mut client).await, "ping");
 }

@@ -15,6 +15,7 @@ use super::{Call, Connection, Contract, Profile, code_runner_mcp, zod};
 use crate::room::Room;
 use crate::runs::new_name;
 use crate::server::Server;
+use crate::stdio::unreadable;
 use crate::teller::{NO_LOGS, level_number};
 
 /// Serves one client in the manner of a profile.
@@ -140,10 +141,10 @@ impl ServerHandler for Mask {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         if request.method == "logging/setLevel" && self.logs() {
-            let level = request.params.and_then(|params| params.get("level").cloned()).unwrap_or_default();
+            let level = request.params.as_ref().and_then(|params| params.get("level").cloned()).unwrap_or_default();
             return Err(ErrorData::internal_error(zod::bad_level(&level), None));
         }
-        Err(no_method())
+        Err(unreadable(&request).unwrap_or_else(no_method))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -16,22 +17,28 @@ const WORLD: &str = "BELLJAR_TEST_WORLD";
 /// Set for a child process that is to die: in which stage.
 const ABORT: &str = "BELLJAR_TEST_ABORT";
 
+/// Waits until the test lets it go on, and not for ever.
+const UNTIL_GO: &str = r#"for _ in $(seq 400); do [ -f "@WORLD@/go" ] && break; sleep 0.05; done"#;
+
 #[test]
 fn threads_that_start_together_build_once() {
     let world = World::new();
-    world.recipe("python", &format!("sleep 0.5\n{RECIPE}"));
+    world.recipe("python", &format!("{UNTIL_GO}\n{RECIPE}"));
+    let (waiting, waiters) = (waiting_for("setting up python"), AtomicUsize::new(0));
     let done: Vec<(How, bool)> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..4)
-            .map(|_| {
-                scope.spawn(|| {
-                    let (summary, events) = world.provision(&["python"]);
-                    let waited = events.iter().any(|event| {
-                        *event == (Event::Waiting { name: "python", other: "setting up python".to_owned() })
-                    });
-                    (outcomes(&summary)[0].1.expect("provisioned"), waited)
-                })
-            })
-            .collect();
+        let provision = || {
+            let mut waited = false;
+            let (summary, _) = world.provision_watched(&["python"], &Cancel::default(), |event| {
+                if *event == waiting && !waited {
+                    waited = true;
+                    if waiters.fetch_add(1, Ordering::Relaxed) == 2 {
+                        fs::write(world.path("go"), "").expect("ours");
+                    }
+                }
+            });
+            (outcomes(&summary)[0].1.expect("provisioned"), waited)
+        };
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(provision)).collect();
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
     });
     assert_eq!(done.iter().filter(|(how, _)| *how == How::Built).count(), 1, "{done:?}");
@@ -128,20 +135,24 @@ fn what_escapes_from_a_killed_process_is_waited_for() {
     let world = World::new();
     let escape_once = r#"
         if [ ! -f "@WORLD@/escaped" ]; then
-            setsid sh -c 'touch "@WORLD@/escaped"; sleep 2; touch "@WORLD@/ended"' >/dev/null 2>&1 &
+            setsid sh -c 'touch "@WORLD@/escaped"; @UNTIL_GO@; touch "@WORLD@/ended"' >/dev/null 2>&1 &
             sleep 1000
         fi
         [ -f "@WORLD@/ended" ] || { echo "two at once" >&2; exit 1; }
     "#;
+    let escape_once = escape_once.replace("@UNTIL_GO@", UNTIL_GO);
     world.recipe("python", &format!("{escape_once}\n{RECIPE}"));
     let mut first = child(&world, None);
     eventually("something has escaped", || fs::read(world.path("escaped")).is_ok());
     first.kill().expect("SIGKILL");
     first.wait().expect("wait");
-    let (summary, events) = world.provision(&["python"]);
+    let (summary, events) = world.provision_watched(&["python"], &Cancel::default(), |event| {
+        if *event == waiting_for("building python") {
+            fs::write(world.path("go"), "").expect("ours");
+        }
+    });
     assert_eq!(outcomes(&summary), [("python", Ok(How::Built))]);
-    let waiting = Event::Waiting { name: "python", other: "building python".to_owned() };
-    assert!(events.contains(&waiting), "{events:?}");
+    assert!(events.contains(&waiting_for("building python")), "{events:?}");
 }
 
 #[test]
@@ -207,6 +218,10 @@ fn a_kill_at_any_moment_leaves_the_old_state_or_the_new() {
     // A recipe that outlives its belljar for a moment can write once more into what is being swept; the next sweep gets that.
     world.provision(&["python"]);
     world.assert_nothing_temporary();
+}
+
+fn waiting_for(other: &str) -> Event {
+    Event::Waiting { name: "python", other: other.to_owned() }
 }
 
 /// Another process, which provisions `python` in that world. It is this test binary, told to run [`a_child_process`] only.

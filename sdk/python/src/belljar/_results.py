@@ -9,8 +9,9 @@ from pydantic import Field
 
 from ._errors import RunFailed
 
-Engine: TypeAlias = Literal["wasm", "native"]
-Status: TypeAlias = Literal["completed", "crashed", "timed_out", "limit_exceeded", "cancelled"]
+# What is known of these words. A newer server may have others, for which no result is given up: they come as they are.
+Engine: TypeAlias = Literal["wasm", "native"] | str
+Status: TypeAlias = Literal["completed", "crashed", "timed_out", "limit_exceeded", "cancelled"] | str
 
 # In the schemas it is `bytes`, which in Python is a type.
 Size: TypeAlias = Annotated[int, Field(alias="bytes")]
@@ -131,7 +132,8 @@ class RunResult:
     """What came of a run.
 
     `result` is the value of the last expression, for runtimes that have one and values that are plain data;
-    `result_repr` is the printed form of other values.
+    `result_repr` is the printed form of other values. `state` is `lost` when the session's variables are gone, and `gone`
+    when its files are too.
     """
 
     status: Status
@@ -153,7 +155,7 @@ class RunResult:
     error: ErrorDetail | None = None
     skipped_files: tuple[SkippedFile, ...] = ()
     session: str | None = None
-    state: Literal["lost"] | None = None
+    state: Literal["lost", "gone"] | str | None = None
     run: str | None = None
     promoted: Promotion | None = None
     packages: RunPackages | None = None
@@ -199,7 +201,7 @@ class Entry:
     """A file or folder of a workspace."""
 
     path: str
-    kind: Literal["file", "folder", "other"]
+    kind: Literal["file", "folder", "other"] | str
     size: Size
     mime: str
 
@@ -218,7 +220,7 @@ class SessionInfo:
 
     session: str
     languages: tuple[str, ...]
-    state: Literal["idle", "busy"]
+    state: Literal["idle", "busy"] | str
     expires_in_s: int
     engine: Engine | None = None
 
@@ -259,7 +261,7 @@ class ListedPackages:
 class Environment:
     """The Python that native runs use."""
 
-    type: Literal["venv", "uv", "conda", "host"]
+    type: Literal["venv", "uv", "conda", "host"] | str
     python: str
     version: str
     path: str | None = None
