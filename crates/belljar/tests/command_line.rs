@@ -38,8 +38,8 @@ fn exit_code_is_the_programs_own() {
 #[test]
 fn exit_code_and_last_words_of_an_end_that_is_not_its_own() {
     check(
-        ["run", "-l", "bash", "-c", "echo so far; sleep 60", "--timeout", "300ms"],
-        &Answer::new(124, "so far\n", "belljar: timed out after 0.3 s\n"),
+        ["run", "-l", "bash", "-c", "echo so far; sleep 60", "--timeout", "3s"],
+        &Answer::new(124, "so far\n", "belljar: timed out after 3.0 s\n"),
     );
     check(
         ["run", "-l", "bash", "-c", "while :; do :; done", "--cpu", "300ms"],
@@ -72,7 +72,7 @@ fn output_passes_through_byte_for_byte() {
 
 #[test]
 fn output_of_both_streams_passes_in_order() {
-    let slowly = "echo 1; sleep 0.4; echo 2 >&2; sleep 0.4; echo 3; sleep 0.4; echo 4 >&2";
+    let slowly = "echo 1; sleep 3; echo 2 >&2; sleep 3; echo 3; sleep 3; echo 4 >&2";
     let belljar = belljar();
     let both = fs::File::create(belljar.directory().join("both")).expect("our own directory");
     let mut command = belljar.command(["run", "-l", "bash", "-c", slowly]);

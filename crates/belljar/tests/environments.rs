@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use client::{Client, initialize};
 use serde_json::{Value, json};
+use testkit::arena;
 
 /// A folder with environments, and the configuration of a server that allows them.
 struct World {
@@ -55,7 +56,7 @@ impl World {
             fs::create_dir_all(root.join(part)).expect("made");
         }
         let real = fs::canonicalize(python()).expect("there");
-        fs::copy(&real, root.join("bin/python3")).expect("copied");
+        arena::copy_program(&real, &root.join("bin/python3"));
         copy_tree(&Path::new("/usr/lib").join(version_folder()), &root.join("lib").join(version_folder()));
         // Where Debian's Python looks for packages below any prefix but its own.
         install(&root.join("lib/python3/dist-packages"));

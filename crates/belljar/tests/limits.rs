@@ -27,7 +27,12 @@ struct Guest {
     language: &'static str,
     code: &'static str,
     options: &'static [&'static str],
+    /// Its `--timeout` when it takes all it can get. A little has more than enough.
+    deadline: &'static str,
 }
+
+/// More than anything takes that ends by itself, on a busy machine too.
+const AMPLE: &str = "60s";
 
 /// What came of a run, and of those who ran it.
 struct Watched {
@@ -58,7 +63,7 @@ impl Guest {
         let marker = format!("limits-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let mut command = arena.command(installed(Path::new(env!("CARGO_BIN_EXE_belljar"))));
         command.args(["run", "--json", "--engine", "native", "-l", self.language, "-c", self.code]).args(self.options);
-        command.args(["--", &marker, amount]);
+        command.args(["--timeout", if amount == "all" { self.deadline } else { AMPLE }, "--", &marker, amount]);
         let mut conversation = Conversation::start(command, b"");
         let (mut peak, mut launcher_peak, mut launcher) = (0, 0, None);
         // The kernel keeps the highest figure for us, so only what happens in the last few milliseconds is missed.
@@ -95,29 +100,35 @@ impl Watched {
     }
 }
 
-/// The only timed test here: that a deadline is kept is a promise of the product's. The best of three, because a busy
-/// machine can keep anybody waiting; one that is late every time is late by itself.
+/// The only timed test here: that a deadline is kept is a promise of the product's. Tried until it is kept, because a busy
+/// machine can keep anybody waiting; one that is late twelve times is late by itself.
 fn deadline(setup: Setup) {
     let guest = Guest {
         language: "python",
         code: "import sys\nwhile sys.argv[2] == 'all': pass\nprint('started')",
-        options: &["--timeout", "1s"],
+        options: &[],
+        deadline: "1s",
     };
     let mut walls = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..12 {
         let Some(watched) = guest.run(setup, "started\n") else { return };
         watched.check(Ending::TimedOut);
-        walls.push(watched.report.usage.wall_ms);
+        let wall = watched.report.usage.wall_ms;
+        assert!(wall >= 1000.0, "ended early, after {wall} ms");
+        walls.push(wall);
+        if wall < 1000.0 + LATENESS_MS {
+            break;
+        }
     }
-    let best = walls.iter().copied().fold(f64::INFINITY, f64::min);
-    assert!((1000.0..1000.0 + LATENESS_MS).contains(&best), "ended after {walls:?} ms");
+    assert!(walls.iter().any(|wall| *wall < 1000.0 + LATENESS_MS), "ended after {walls:?} ms");
 }
 
 fn fork_bomb_in_bash(setup: Setup) {
     let guest = Guest {
         language: "bash",
         code: "bomb() { bomb | bomb; }\necho started\nif [ \"$2\" = all ]; then bomb 2> /dev/null; else echo a | cat; fi",
-        options: &["--timeout", "2s"],
+        options: &[],
+        deadline: "4s",
     };
     let Some(watched) = guest.run(setup, "started\na\n") else { return };
     watched.check(Ending::TimedOut);
@@ -130,7 +141,8 @@ fn fork_bomb_in_the_background(setup: Setup) {
         language: "bash",
         code: "bomb() { bomb | bomb & }\nexec 2> /dev/null\nif [ \"$2\" = all ]; then bomb; fi\n\
                while (( SECONDS < 1 )); do :; done\necho done",
-        options: &["--timeout", "20s"],
+        options: &[],
+        deadline: AMPLE,
     };
     let Some(watched) = guest.run(setup, "done\n") else { return };
     // Nothing but builtins: whether there is a process left for anything else is the bomb's to decide.
@@ -143,7 +155,8 @@ fn fork_bomb_in_python(setup: Setup) {
         language: "python",
         code: "import os, sys\nprint('started')\nif sys.argv[2] == 'little':\n    sys.exit(os.fork() and os.wait()[1])\n\
                while True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
-        options: &["--timeout", "2s"],
+        options: &[],
+        deadline: "4s",
     };
     let Some(watched) = guest.run(setup, "started\n") else { return };
     watched.check(Ending::TimedOut);
@@ -158,6 +171,7 @@ fn allocation_in_python(setup: Setup) {
                \x20   block = bytearray(1 << 30 if sys.argv[2] == 'all' else 1 << 24)\n\
                \x20   for page in range(0, len(block), 4096): block[page] = 1\n    held.append(block)\nprint('all')",
         options: &[],
+        deadline: AMPLE,
     };
     let Some(watched) = guest.run(setup, "all\n") else { return };
     if watched.memory_is_held_by_a_cgroup() {
@@ -178,6 +192,7 @@ fn allocation_in_c(setup: Setup) {
                if (!block) { puts(\"refused\"); return 9; }\n\
                for (size_t page = 0; page < size; page += 4096) ((volatile char *)block)[page] = 1; }\n  puts(\"all\"); }",
         options: &[],
+        deadline: AMPLE,
     };
     let Some(watched) = guest.run(setup, "all\n") else { return };
     if watched.memory_is_held_by_a_cgroup() {
@@ -195,6 +210,7 @@ fn allocation_in_javascript(setup: Setup) {
                for (let i = 0; i < (all ? 10 : 1); i++) held.push(Buffer.alloc(all ? 2 ** 30 : 2 ** 24, 1));\n\
                console.log('all')",
         options: &[],
+        deadline: AMPLE,
     };
     let Some(watched) = guest.run(setup, "all\n") else { return };
     watched.check(Ending::Limit("memory"));
@@ -209,6 +225,7 @@ fn disk(setup: Setup) {
                \x20       with open(f'/tmp/{number}', 'wb', buffering=0) as file: total += file.write(block)\n\
                except OSError as error:\n    print(error.errno, (192 << 20) < total <= (256 << 20))\nelse:\n    print(total)",
         options: &["--memory", "1GiB"],
+        deadline: AMPLE,
     };
     let Some(watched) = guest.run(setup, "1048576\n") else { return };
     watched.check(Ending::Exit(0));
@@ -222,6 +239,7 @@ fn inodes(setup: Setup) {
                \x20       os.mkdir(f'/tmp/{made}')\n        made += 1\n\
                except OSError as error:\n    print(error.errno, 16000 < made <= 16384)\nelse:\n    print(made)",
         options: &[],
+        deadline: AMPLE,
     };
     let Some(watched) = guest.run(setup, "10\n") else { return };
     watched.check(Ending::Exit(0));
@@ -234,7 +252,8 @@ fn output_flood(setup: Setup) {
     let guest = Guest {
         language: "bash",
         code: "amount=8; if [ \"$2\" = all ]; then amount=1G; fi; yes abc | head -c \"$amount\"; echo done >&2",
-        options: &["--timeout", "120s"],
+        options: &[],
+        deadline: "120s",
     };
     let Some(watched) = guest.run(setup, "abc\nabc\n") else { return };
     watched.check(Ending::Exit(0));
@@ -251,13 +270,14 @@ fn endless_output(setup: Setup) {
     let guest = Guest {
         language: "bash",
         code: "if [ \"$2\" = all ]; then yes abc & yes def >&2; else echo abc; fi",
-        options: &["--timeout", "1s"],
+        options: &[],
+        deadline: "4s",
     };
     let started = Instant::now();
     let Some(watched) = guest.run(setup, "abc\n") else { return };
     watched.check(Ending::TimedOut);
     assert!(watched.report.dropped.stdout > 0 && watched.report.dropped.stderr > 0, "{:?}", watched.report.dropped);
-    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_mins(1), "{:?}", started.elapsed());
 }
 
 testkit::in_both_setups! {

@@ -15,10 +15,13 @@ mod watching;
 
 use std::fs;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use testkit::arena;
 use testkit::mcp_http::{Endpoint, Exchange};
+use testkit::processes::{self, Process};
 use testkit::server::Served;
 
 const BELLJAR: &str = env!("CARGO_BIN_EXE_belljar");
@@ -48,6 +51,16 @@ fn tokens(folder: &Path) -> String {
 fn call(endpoint: &Endpoint, code: &str) -> Exchange {
     let arguments = json!({"language": "bash", "code": code});
     endpoint.modern().send("tools/call", json!({"name": "run_code", "arguments": arguments})).expect("it answers")
+}
+
+/// Waits until so many processes of runs carry a marker as their name.
+fn wait_for(marker: &str, count: usize) {
+    let end = Instant::now() + Duration::from_mins(1);
+    let is_marked = |process: &&Process| process.arguments.starts_with(marker);
+    while processes::all().iter().filter(is_marked).count() < count {
+        assert!(Instant::now() < end, "`{marker}` never begins");
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// What a run printed.

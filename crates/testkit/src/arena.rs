@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
@@ -241,9 +241,17 @@ pub fn installed(belljar: &Path) -> &'static Path {
     static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
     INSTALLED.get_or_init(|| {
         let target = shared_directory().join("belljar");
-        fs::copy(belljar, &target).unwrap_or_else(|error| panic!("cannot copy `{}`: {error}", belljar.display()));
+        copy_program(belljar, &target);
         target
     })
+}
+
+/// Copies a program that is to be started. Not with `fs::copy`: what another thread forks meanwhile would hold it open for writing, and
+/// nobody can start it until that has become a program of its own.
+pub fn copy_program(from: &Path, to: &Path) {
+    let copied = host_command("cp").arg("--preserve=mode").args([from, to]).status();
+    let done = copied.as_ref().is_ok_and(ExitStatus::success);
+    assert!(done, "cannot copy `{}`: {copied:?}", from.display());
 }
 
 /// A user namespace with every id mapped to itself, in which no further one can be made.

@@ -18,7 +18,7 @@ use crate::runtimes::CACHE;
 use crate::stage::{Stage, Starts};
 
 /// No run of the corpus takes longer. One that does hangs, and is a failure.
-const DEADLINE: Duration = Duration::from_mins(1);
+const DEADLINE: Duration = Duration::from_mins(3);
 
 /// A `belljar run --json` that is being put together.
 #[derive(Debug)]
@@ -166,7 +166,7 @@ impl Running {
         };
         let wall = self.started.elapsed();
         let drain = |stream: &Receiver<Vec<u8>>, name: &str| {
-            stream.recv_timeout(Duration::from_secs(3)).unwrap_or_else(|_| panic!("{name} is held open after the end"))
+            stream.recv_timeout(Duration::from_secs(20)).unwrap_or_else(|_| panic!("{name} is held open after the end"))
         };
         let (stdout, stderr) = (drain(&self.stdout, "stdout"), drain(&self.stderr, "stderr"));
         Finished { code: status.code(), signal: status.signal(), stdout, stderr, wall, peak_memory }

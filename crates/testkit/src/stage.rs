@@ -196,7 +196,7 @@ impl Stage {
             let found = orphaned_cgroups().into_iter();
             found.filter(|group| !self.old_cgroups.contains(group)).collect()
         };
-        let end = Instant::now() + Duration::from_secs(5);
+        let end = Instant::now() + Duration::from_secs(30);
         while !orphans().is_empty() && Instant::now() < end {
             thread::sleep(Duration::from_millis(50));
         }
@@ -210,7 +210,7 @@ impl Stage {
             let beside = listing(&self.temporary()).into_iter().filter(|path| *path != parent);
             beside.chain(listing(&parent)).collect()
         };
-        let end = Instant::now() + Duration::from_secs(1);
+        let end = Instant::now() + Duration::from_secs(30);
         while !left().is_empty() && Instant::now() < end {
             thread::sleep(Duration::from_millis(5));
         }

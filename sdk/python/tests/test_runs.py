@@ -84,14 +84,14 @@ async def test_runs_go_on_side_by_side_and_hear_their_own_output() -> None:
         async def one(name: str) -> tuple[str, str]:
             heard: list[str] = []
             # Not all of it need be told before the end, so it waits.
-            code = f"echo {name}; sleep 0.5"
+            code = f"echo {name}; sleep 5"
             result = await sandbox.run(code, language="bash", on_output=heard.append)
             return result.stdout, "".join(heard)
 
         begun = time.monotonic()
         names = ["a", "b", "c", "d"]
         assert await asyncio.gather(*map(one, names)) == [(f"{name}\n", f"{name}\n") for name in names]
-        assert time.monotonic() - begun < 0.5 * len(names)
+        assert time.monotonic() - begun < 4 * len(names)
 
 
 async def test_signs_of_life_are_no_output() -> None:

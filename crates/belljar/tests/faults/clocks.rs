@@ -28,7 +28,7 @@ fn a_clock_that_jumps_ends_nothing_early_and_keeps_nothing_for_ever() {
     let (Some(world), Some(library)) = (World::new(), library()) else { return };
     let clock = world.directory().join("clock");
     fs::write(&clock, "+0\n").expect("ours");
-    let mut command = world.command(&["serve", "--audit", "audit.jsonl", "--session-idle", "4s", "--log", "off"]);
+    let mut command = world.command(&["serve", "--audit", "audit.jsonl", "--session-idle", "30s", "--log", "off"]);
     command.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", &clock).env("FAKETIME_NO_CACHE", "1");
     // Only the clock that people read: nobody can set the other one.
     command.env("DONT_FAKE_MONOTONIC", "1");
@@ -60,7 +60,7 @@ fn a_clock_that_jumps_ends_nothing_early_and_keeps_nothing_for_ever() {
             let content = client.answer(id)["result"]["structuredContent"].take();
             assert_eq!(content["status"], "timed_out", "{jump}: {content}");
             let took = content["usage"]["wall_ms"].as_f64().expect("a figure");
-            assert!((1500.0..3500.0).contains(&took), "{jump}: {content}");
+            assert!((1500.0..20_000.0).contains(&took), "{jump}: {content}");
         }
         // Half of its life was not a day ago.
         for engine in ["wasm", "native"] {
@@ -68,9 +68,15 @@ fn a_clock_that_jumps_ends_nothing_early_and_keeps_nothing_for_ever() {
         }
         times.push((jump, SystemTime::now()));
     }
-    thread::sleep(Duration::from_secs(5));
-    let listed = client.request("tools/call", &json!({"name": "list_sessions", "arguments": {}}));
-    assert_eq!(listed["result"]["structuredContent"]["sessions"], json!([]), "they idle out all the same");
+    let mut listed = || {
+        let answer = client.request("tools/call", &json!({"name": "list_sessions", "arguments": {}}));
+        answer["result"]["structuredContent"]["sessions"].clone()
+    };
+    let end = Instant::now() + Duration::from_secs(90);
+    while listed() != json!([]) {
+        assert!(Instant::now() < end, "they idle out all the same: {}", listed());
+        thread::sleep(Duration::from_millis(200));
+    }
     drop(client);
     assert_times(&fs::read_to_string(world.directory().join("audit.jsonl")).expect("a log"), &times);
     let verified = world.command(&["audit", "verify", "audit.jsonl"]).output().expect("belljar");

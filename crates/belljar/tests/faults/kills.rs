@@ -66,8 +66,9 @@ const FATES: [(Victim, [Fate; 6]); 5] = [
 /// Starts all of them, and waits until each has said something. Their requests, in order.
 fn start_all(client: &mut Client) -> Vec<u64> {
     let start = |lasting: &Lasting| {
-        let mut arguments =
-            json!({"language": lasting.language, "engine": lasting.engine, "code": lasting.code, "timeout_ms": 60_000});
+        let mut arguments = json!({
+            "language": lasting.language, "engine": lasting.engine, "code": lasting.code, "timeout_ms": 200_000,
+        });
         if let Some(session) = lasting.session {
             arguments["session"] = session.into();
         }
@@ -108,6 +109,19 @@ fn back(client: &mut Client, since: Instant) -> Vec<u128> {
     QUICK.iter().map(served).collect()
 }
 
+/// Waits until there are some: interpreters that wait for programs are started when the answer before is out.
+fn find(server: i32, victim: Victim) -> Vec<i32> {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        let found = Tree::of(server).find(victim);
+        if !found.is_empty() {
+            return found;
+        }
+        assert!(Instant::now() < end, "no {victim:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Has one of every kind run, so that what waits for programs waits.
 fn warm_up(client: &mut Client) {
     for kind in QUICK {
@@ -126,8 +140,7 @@ fn whoever_is_hit_is_told_and_the_rest_goes_on() {
     let before = Holdings::of(server);
     for (victim, fates) in FATES {
         let calls = start_all(&mut client);
-        let found = Tree::of(server).find(victim);
-        assert!(!found.is_empty(), "{victim:?}");
+        let found = find(server, victim);
         for pid in &found {
             processes::kill(*pid);
         }
@@ -176,10 +189,7 @@ fn what_only_waits_can_be_killed() {
         for (session, engine) in [("w", "wasm"), ("n", "native")] {
             printed(&client.run(&json!({"session": session, "engine": engine, "language": "python", "code": "x = 1"})));
         }
-        // Interpreters are started when the answer before is out.
-        std::thread::sleep(Duration::from_millis(500));
-        let found = Tree::of(server).find(victim);
-        assert!(!found.is_empty(), "{victim:?}");
+        let found = find(server, victim);
         for pid in &found {
             processes::kill(*pid);
         }
@@ -205,13 +215,17 @@ fn what_only_waits_can_be_killed() {
     }
 }
 
+/// All are gone within a second, wherever the machine lets them: one time of many is enough to see that nothing else holds them up.
 #[test]
 #[expect(clippy::print_stderr, reason = "figures for whoever reads the log")]
 fn a_killed_server_leaves_nothing() {
+    const PROMISED: Duration = Duration::from_secs(1);
     let Some(world) = World::new() else { return };
     drop(world.serve(&["--log", "off"]));
     let files = world.files();
-    for _ in 0..3 {
+    let mut times: Vec<Duration> = Vec::new();
+    let is_kept = |times: &[Duration]| times.iter().any(|gone| *gone < PROMISED);
+    while times.len() < 3 || (times.len() < 12 && !is_kept(&times)) {
         let mut client = world.serve(&["--log", "off"]);
         warm_up(&mut client);
         start_all(&mut client);
@@ -219,6 +233,7 @@ fn a_killed_server_leaves_nothing() {
         let groups = group_folders(tree.launcher().expect("a launcher"));
         processes::kill(client.pid());
         let gone = tree.assert_gone(Instant::now(), SOON);
+        times.push(gone);
         drop(client);
         // Groups cannot be removed by whoever was in them.
         let started = Instant::now();
@@ -232,4 +247,5 @@ fn a_killed_server_leaves_nothing() {
         assert!(left.is_empty(), "{left:?}");
         assert_eq!(world.files(), files);
     }
+    assert!(is_kept(&times), "{times:?}");
 }

@@ -110,7 +110,8 @@ impl Shop {
             let result = self.client.run(&json!({"language": "python", "engine": engine, "code": "print('ok')"}));
             assert_eq!(printed(&result), "ok\n");
         }
-        assert!(started.elapsed() < SOON, "{:?}", started.elapsed());
+        // Well before one that hangs is given up.
+        assert!(started.elapsed() < SOON / 2, "{:?}", started.elapsed());
     }
 
     fn give_up(&mut self, id: u64) {

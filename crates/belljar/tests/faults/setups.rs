@@ -82,7 +82,11 @@ fn killed_in(setup: Setup) {
     let mut client = place.serve();
     for (number, victim) in [Victim::Supervisor, Victim::Launcher, Victim::Server].into_iter().enumerate() {
         let marker = format!("stubborn-{setup:?}-{}-{number}", std::process::id());
-        let arguments = json!({"language": "bash", "engine": "native", "code": STUBBORN, "args": [marker]});
+        // More time than is waited for its end.
+        let limit = 4 * SOON.as_millis();
+        let arguments = json!({
+            "language": "bash", "engine": "native", "code": STUBBORN, "args": [marker], "timeout_ms": limit,
+        });
         let params = json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": number}});
         let id = client.send("tools/call", &params);
         assert_eq!(client.next()["params"]["message"], "up\n");

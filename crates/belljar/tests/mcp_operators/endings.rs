@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use testkit::mcp_http::Endpoint;
 use testkit::processes;
 
-use crate::{folder, serve, stdout};
+use crate::{folder, serve, stdout, wait_for};
 
 /// Clients that never finish what they say are not waited for for ever, and hold up nobody meanwhile.
 #[test]
@@ -45,11 +45,13 @@ fn slow_clients_are_cut_off() {
 #[test]
 fn what_goes_on_may_end_and_nothing_new_begins() {
     let folder = folder();
-    let mut served = serve(folder.path(), &["--drain", "20s"]);
+    let mut served = serve(folder.path(), &["--drain", "60s"]);
     let endpoint = Endpoint::new(served.address());
+    let marker = format!("drained-{}", served.pid());
+    let code = format!("(exec -a {marker} sleep 15); echo finished");
     thread::scope(|scope| {
-        let going = scope.spawn(|| stdout(&endpoint, "sleep 4; echo finished"));
-        thread::sleep(Duration::from_millis(1500));
+        let going = scope.spawn(|| stdout(&endpoint, &code));
+        wait_for(&marker, 1);
         processes::terminate(served.pid());
         while TcpStream::connect(served.address()).is_ok() {
             assert!(!going.is_finished(), "it still listens");
@@ -76,7 +78,7 @@ fn a_silent_client_does_not_keep_a_server_from_its_end() {
     let started = Instant::now();
     processes::terminate(i32::try_from(server.id()).expect("a pid"));
     assert!(server.wait().expect("it ends").success());
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
 }
 
 #[test]
@@ -89,11 +91,11 @@ fn what_does_not_end_in_time_is_ended() {
         let code = format!("sleep 60 {marker} 2> /dev/null || exec -a {marker} sleep 60");
         let arguments = serde_json::json!({"name": "run_code", "arguments": {"language": "bash", "code": code}});
         let going = scope.spawn(|| endpoint.modern().request("tools/call", arguments));
-        thread::sleep(Duration::from_millis(700));
+        wait_for(&marker, 1);
         let started = Instant::now();
         processes::terminate(served.pid());
         assert!(served.wait().expect("it ends").success());
-        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
         assert!(going.join().expect("a thread").is_err(), "there is no answer to make up");
     });
     processes::assert_gone(&marker, processes::GRACE);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use testkit::mcp_http::Endpoint;
 
-use crate::{ADA, GRACE, call, folder, serve, stdout, tokens};
+use crate::{ADA, GRACE, call, folder, serve, stdout, tokens, wait_for};
 
 #[test]
 fn calls_beyond_a_callers_share_get_a_429() {
@@ -14,9 +14,11 @@ fn calls_beyond_a_callers_share_get_a_429() {
     let served = serve(folder.path(), &["--tokens", &tokens(folder.path()), "--calls-per-caller", "2"]);
     let (ada, grace) =
         (Endpoint::new(served.address()).with_token(ADA), Endpoint::new(served.address()).with_token(GRACE));
+    let marker = format!("shares-{}", served.pid());
+    let code = format!("(exec -a {marker} sleep 8); echo done");
     thread::scope(|scope| {
-        let going: Vec<_> = (0..2).map(|_| scope.spawn(|| stdout(&ada, "sleep 2; echo done"))).collect();
-        thread::sleep(Duration::from_millis(700));
+        let going: Vec<_> = (0..2).map(|_| scope.spawn(|| stdout(&ada, &code))).collect();
+        wait_for(&marker, 2);
         let mut refused = call(&ada, "echo more");
         assert_eq!((refused.status(), refused.header("Retry-After")), (429, Some("1")));
         let message = refused.next_message().expect("a body").expect("a message");
@@ -56,12 +58,15 @@ fn hanging_up_gives_no_share_back() {
     let endpoint = Endpoint::new(served.address());
     let client = endpoint.legacy().expect("a session");
     for _ in 0..2 {
-        let arguments = json!({"language": "bash", "code": "sleep 3"});
+        let arguments = json!({"language": "bash", "code": "sleep 8"});
         drop(client.send("tools/call", json!({"name": "run_code", "arguments": arguments})).expect("it answers"));
     }
-    thread::sleep(Duration::from_millis(500));
     assert_eq!(call(&endpoint, "echo more").status(), 429);
-    thread::sleep(Duration::from_secs(4));
+    let end = Instant::now() + Duration::from_mins(1);
+    while call(&endpoint, "echo more").status() != 200 {
+        assert!(Instant::now() < end, "the share never comes back");
+        thread::sleep(Duration::from_millis(200));
+    }
     assert_eq!(stdout(&endpoint, "echo more"), "more\n");
 }
 
@@ -74,13 +79,13 @@ fn callers_take_turns() {
         (Endpoint::new(served.address()).with_token(ADA), Endpoint::new(served.address()).with_token(GRACE));
     thread::scope(|scope| {
         let started = Instant::now();
-        let many: Vec<_> = (0..12).map(|_| scope.spawn(|| stdout(&ada, "sleep 0.5"))).collect();
+        let many: Vec<_> = (0..12).map(|_| scope.spawn(|| stdout(&ada, "sleep 2"))).collect();
         thread::sleep(Duration::from_millis(300));
         assert_eq!(stdout(&grace, "echo mine"), "mine\n");
         assert!(!many.iter().all(thread::ScopedJoinHandle::is_finished), "she waited for all of them");
         for run in many {
             run.join().expect("a thread");
         }
-        assert!(started.elapsed() >= Duration::from_secs(3), "twelve half seconds, two at a time");
+        assert!(started.elapsed() >= Duration::from_secs(12), "twelve times two seconds, two at a time");
     });
 }

@@ -55,7 +55,7 @@ const MIX: [(Kind, u64); 12] = [
 ];
 
 /// How long after a cancel or a lost connection anything of a run may be seen, while the machine is busy with all the others.
-const GONE_AFTER: Duration = Duration::from_secs(5);
+const GONE_AFTER: Duration = Duration::from_secs(20);
 
 /// The limit of runs whose callers vanish: in the older era the server cannot know, because a client may take its stream up again.
 const FORSAKEN_MS: u64 = 1000;

@@ -72,7 +72,7 @@ fn it_ends_as_it_always_ends() {
     ] {
         assert_the_same(&mut client, &json!({ "code": code }));
     }
-    assert_the_same(&mut client, &json!({"code": "print('so far', flush=True)\nwhile True: pass", "timeout_ms": 500}));
+    assert_the_same(&mut client, &json!({"code": "print('so far', flush=True)\nwhile True: pass", "timeout_ms": 4000}));
 }
 
 #[test]
@@ -103,13 +103,14 @@ fn signals_are_the_programs() {
     for code in [
         "import os, signal\nsignal.signal(signal.SIGUSR1, lambda *_: print('heard'))\nfor _ in range(100): os.kill(os.getpid(), signal.SIGUSR1)",
         "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)",
-        "import os, signal\nif os.fork() == 0:\n    import time\n    time.sleep(0.2)\n    os.kill(os.getppid(), signal.SIGCONT)\n    os._exit(0)\nos.kill(os.getpid(), signal.SIGSTOP)\nos.wait()\nprint('on')",
+        // Its child lets it go on once it is stopped, and again: a tracer stops it for moments too.
+        "import os, signal, time\nme = os.getpid()\nchild = os.fork()\nif child == 0:\n    while open(f'/proc/{me}/stat').read().rsplit(') ')[-1][0] not in 'Tt': time.sleep(0.01)\n    while True:\n        os.kill(me, signal.SIGCONT)\n        time.sleep(0.05)\nos.kill(me, signal.SIGSTOP)\nos.kill(child, signal.SIGKILL)\nos.wait()\nprint('on')",
         "import signal, time\nsignal.signal(signal.SIGALRM, lambda *_: None)\nsignal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)\nend = time.monotonic() + 0.2\nwhile time.monotonic() < end: pass\nprint('done')",
         "import threading, os, time\nthreading.Thread(target=lambda: (time.sleep(0.1), os._exit(5))).start()\ntime.sleep(5)",
         "import ctypes, threading, time\nthreading.Thread(target=lambda: (time.sleep(0.2), print('after', flush=True))).start()\nctypes.CDLL(None).pthread_exit(None)",
         "import os\nif os.fork() == 0:\n    os.setsid()\n    while True: pass",
     ] {
-        assert_the_same(&mut client, &json!({ "code": code, "timeout_ms": 3000 }));
+        assert_the_same(&mut client, &json!({ "code": code, "timeout_ms": 30_000 }));
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::mcp_http::Endpoint;
 use testkit::processes;
 
@@ -13,23 +13,40 @@ use crate::client::{Client, serve_http};
 
 const ENGINES: [&str; 2] = ["native", "wasm"];
 
+/// A cell that is told to stop loses its variables where it does not listen within a second. A busy machine may keep it from that, but not
+/// so often.
+pub(super) const TRIES: usize = 4;
+
+/// The caller's sessions.
+fn listed(client: &mut Client) -> Value {
+    structured(&call(client, "list_sessions", &json!({})))["sessions"].clone()
+}
+
+/// Waits until it is so, or for long enough to be sure that it never will be.
+fn wait_until(mut condition: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_mins(1);
+    while !condition() && Instant::now() < end {
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
 #[test]
 fn calls_to_one_session_queue_and_others_do_not_wait() {
     for engine in ENGINES {
         let mut client = Client::initialized();
         let cell = |client: &mut Client, session: &str, code: &str| {
             let arguments = json!({"session": session, "engine": engine, "language": "python", "code": code});
-            client.send("tools/call", &json!({"name": "run_code", "arguments": arguments}))
+            let params = json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": session}});
+            client.send("tools/call", &params)
         };
-        let first = cell(&mut client, "one", "import time\ntime.sleep(4)\nn = 1");
+        let first = cell(&mut client, "one", "import time\nprint('up', flush=True)\ntime.sleep(12)\nn = 1");
         // Handlers of requests start side by side: what is sent at the same moment has no order.
-        thread::sleep(Duration::from_millis(200));
+        while client.next()["params"]["message"] != "up\n" {}
         let second = cell(&mut client, "one", "n += 1\nn");
         let other = cell(&mut client, "two", "'at once'");
-        let started = Instant::now();
         let answer = client.answer(other);
         assert_eq!(answer["result"]["structuredContent"]["result"], "at once", "{engine}: {answer}");
-        assert!(started.elapsed() < Duration::from_millis(3_700), "{engine}: it waited for another session");
+        assert_eq!(client.answer_within(first, Duration::ZERO), None, "{engine}: it waited for another session");
         let answer = client.answer(second);
         assert_eq!(answer["result"]["structuredContent"]["result"], 2, "{engine}: {answer}");
         client.answer(first);
@@ -41,15 +58,18 @@ fn a_cell_that_is_cancelled_leaves_its_session() {
     for engine in ENGINES {
         let mut client = Client::initialized();
         let arguments = |code: &str| json!({"session": "c", "engine": engine, "language": "python", "code": code});
-        structured(&client.run(&arguments("x = 5")));
         for code in ["import time\ntime.sleep(60)", "while True: pass"] {
-            let id = client.send("tools/call", &json!({"name": "run_code", "arguments": arguments(code)}));
-            thread::sleep(Duration::from_millis(300));
-            client.notify("notifications/cancelled", &json!({"requestId": id}));
-            let started = Instant::now();
-            let result = client.run(&arguments("x"));
-            assert_eq!(result["structuredContent"]["result"], 5, "{engine} {code}: {result}");
-            assert!(started.elapsed() < Duration::from_secs(5), "{engine} {code}: it was not ended");
+            let mut found = || {
+                structured(&client.run(&arguments("x = 5")));
+                let id = client.send("tools/call", &json!({"name": "run_code", "arguments": arguments(code)}));
+                thread::sleep(Duration::from_millis(300));
+                client.notify("notifications/cancelled", &json!({"requestId": id}));
+                let started = Instant::now();
+                let result = client.run(&arguments("x"))["structuredContent"]["result"].take();
+                assert!(started.elapsed() < Duration::from_secs(20), "{engine} {code}: it was not ended");
+                result
+            };
+            assert!((0..TRIES).any(|_| found() == 5), "{engine} {code}: it loses its variables");
         }
     }
 }
@@ -60,7 +80,7 @@ fn a_session_that_cannot_be_stopped_says_what_is_lost() {
     structured(&python(&mut client, "s", "x = 5\nopen('kept.txt', 'w').write('k')"));
     // Signals are for the main thread, which does not look.
     let stubborn = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\nwhile True: pass";
-    let result = client.run(&json!({"session": "s", "language": "python", "code": stubborn, "timeout_ms": 300}));
+    let result = client.run(&json!({"session": "s", "language": "python", "code": stubborn, "timeout_ms": 3000}));
     let got = &result["structuredContent"];
     assert_eq!((&got["status"], &got["state"]), (&json!("timed_out"), &json!("lost")), "{result}");
     let text = result["content"][0]["text"].as_str().expect("text");
@@ -87,14 +107,13 @@ fn a_session_that_cannot_be_stopped_says_what_is_lost() {
 
 #[test]
 fn idle_sessions_go_and_there_are_so_many() {
-    let mut client = Client::start(&["--session-idle", "1s", "--sessions-per-caller", "2"]).greeted();
+    let mut client = Client::start(&["--session-idle", "5s", "--sessions-per-caller", "2"]).greeted();
     structured(&python(&mut client, "a", "x = 1"));
     structured(&call(&mut client, "write_file", &json!({"session": "b", "path": "f", "text": "1"})));
     let text = refusal(&python(&mut client, "c", "1")).to_owned();
     assert!(text.contains("2 sessions already") && text.contains("close_session"), "{text}");
-    thread::sleep(Duration::from_millis(2500));
-    let listed = call(&mut client, "list_sessions", &json!({}));
-    assert_eq!(structured(&listed)["sessions"], json!([]));
+    wait_until(|| listed(&mut client) == json!([]));
+    assert_eq!(listed(&mut client), json!([]));
     let text = refusal(&call(&mut client, "read_file", &json!({"session": "b", "path": "f"}))).to_owned();
     assert!(text.contains("no session `b`"), "{text}");
     let result = python(&mut client, "a", "'x' in globals()");
@@ -106,11 +125,11 @@ fn a_busy_session_can_be_closed() {
     let mut client = Client::initialized();
     let arguments = json!({"session": "a", "language": "python", "code": "import time\ntime.sleep(60)"});
     let id = client.send("tools/call", &json!({"name": "run_code", "arguments": arguments}));
-    thread::sleep(Duration::from_millis(800));
+    wait_until(|| listed(&mut client)[0]["state"] == "busy");
     structured(&call(&mut client, "close_session", &json!({"session": "a"})));
     let started = Instant::now();
     let answer = client.answer(id);
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(20));
     assert!(refusal(&answer["result"]).contains("was closed"), "{answer}");
 }
 
@@ -142,7 +161,7 @@ fn two_callers_with_the_same_name_never_meet() {
             let arguments = json!({"session": "desk", "engine": engine, "language": "python", "code": code});
             who.modern().call("run_code", &arguments).expect("an answer")["result"].take()
         };
-        let tool = |who: &Endpoint, tool: &str, arguments: serde_json::Value| {
+        let tool = |who: &Endpoint, tool: &str, arguments: Value| {
             who.modern().call(tool, &arguments).expect("an answer")["result"].take()
         };
         structured(&cell(&ada, "secret = 1\nopen('ada.txt', 'w').write('hers')"));
@@ -214,7 +233,7 @@ fn a_thousand_sessions_leave_no_trace() {
         };
         let (open, kib) = (descriptors(), resident());
         (0..count).for_each(|number| round(&mut client, number));
-        thread::sleep(Duration::from_millis(500));
+        wait_until(|| descriptors() <= open + 2 && resident() <= kib + 4096);
         assert!(descriptors() <= open + 2, "{engine}: {open} to {} descriptors", descriptors());
         assert!(resident() <= kib + 4096, "{engine}: {kib} to {} KiB", resident());
     }

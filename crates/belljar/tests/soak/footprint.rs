@@ -37,15 +37,15 @@ impl Footprint {
     /// Of this process and all below it, once the launcher is done with the runs that have ended: it closes what it held of
     /// them a moment after it has told of their end.
     pub(crate) fn settled(scratch: &Path) -> Self {
-        let mut last = Self::now(scratch);
-        loop {
+        let (mut last, mut alike) = (Self::now(scratch), 0);
+        // For a second: on a busy machine, the moment of what comes next may be long.
+        while alike < 20 {
             thread::sleep(Duration::from_millis(50));
             let now = Self::now(scratch);
-            if now.counts == last.counts {
-                return now;
-            }
+            alike = if now.counts == last.counts { alike + 1 } else { 0 };
             last = now;
         }
+        last
     }
 
     fn now(scratch: &Path) -> Self {

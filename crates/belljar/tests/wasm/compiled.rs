@@ -113,7 +113,7 @@ fn the_compiler_is_held_to_the_limits() {
         assert!(["timed_out", "limit_exceeded"].contains(&status), "{:#}", ran.result);
         assert_eq!(ran.result["error"]["kind"].as_str(), Some("CompileError"), "{:#}", ran.result);
         let wall = ran.result["usage"]["wall_ms"].as_f64().expect("a number");
-        assert!(wall < 5_000.0, "{wall} ms");
+        assert!(wall < 15_000.0, "{wall} ms");
     }
     let deep = "template <int N> struct R { static constexpr int v = R<N + 1>::v; };\nint main() { return R<0>::v; }\n";
     let ran = Run::wasm("cpp", deep).ran().failed("CompileError", Some(1));

@@ -17,10 +17,10 @@ async fn two_sessions_have_nothing_in_common() {
     assert_eq!(other.printed("python", code).await, "False [] [] False\n");
     // And wait for nobody.
     let started = Instant::now();
-    let sleep = "import time\ntime.sleep(2)";
+    let sleep = "import time\ntime.sleep(10)";
     let (first, second) = tokio::join!(one.cell("python", sleep), other.cell("python", sleep));
     assert!(first.status.is_success() && second.status.is_success());
-    assert!(started.elapsed() < Duration::from_millis(3_900), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(19), "{:?}", started.elapsed());
     assert_eq!(stage.wall.started().len(), 1);
     let mut stranger = stage.open_as(request_of("ada", "python", "0")).await;
     let outcome = stranger.run(request_of("ada", "python", "1")).await;
@@ -49,14 +49,11 @@ async fn a_session_ends_with_its_worker() {
     assert_eq!(stage.open().await.printed("python", "print(1)").await, "1\n");
 }
 
-/// Private memory of a process, in KiB.
+/// Memory that a process has written and nobody shares, in KiB. Pages of files are its own or not as other tests' workers come and go.
 fn private(pid: u32) -> u64 {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).expect("it lives");
-    let field = |name: &str| {
-        let line = rollup.lines().find(|line| line.starts_with(name)).expect("a field");
-        line.split_whitespace().nth(1).expect("a number").parse::<u64>().expect("a number")
-    };
-    field("Private_Dirty:") + field("Private_Clean:")
+    let line = rollup.lines().find(|line| line.starts_with("Private_Dirty:")).expect("a field");
+    line.split_whitespace().nth(1).expect("a number").parse::<u64>().expect("a number")
 }
 
 #[tokio::test]

@@ -116,7 +116,7 @@ async fn a_worker_that_dies_takes_its_runs_with_it_and_no_more() {
     assert_eq!(workers.len(), 3, "{workers:?}");
     // Of the dead there is not even a zombie.
     for dead in &workers[..2] {
-        assert!(processes::find(i32::try_from(*dead).expect("a pid")).is_none(), "{dead} is left");
+        ends(i32::try_from(*dead).expect("a pid")).await;
     }
 }
 
@@ -153,9 +153,13 @@ async fn workers_end_with_their_engine() {
     server.printed("javascript", "console.log(1)").await;
     let worker = i32::try_from(server.worker()).expect("a pid");
     drop(server);
+    ends(worker).await;
+}
+
+async fn ends(worker: i32) {
     let end = Instant::now() + PATIENCE;
     while processes::find(worker).is_some() {
-        assert!(Instant::now() < end, "worker {worker} outlives its engine");
+        assert!(Instant::now() < end, "worker {worker} is left");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -177,22 +181,22 @@ async fn a_worker_does_not_grow() {
     }
     let (first, last) = (footprints[0], footprints[footprints.len() - 1]);
     assert_eq!(first.descriptors, last.descriptors, "{footprints:?}");
-    assert!(last.resident < first.resident + (6 << 20), "{footprints:?}");
+    assert!(last.memory < first.memory + (6 << 20), "{footprints:?}");
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Footprint {
-    resident: u64,
+    memory: u64,
     descriptors: usize,
 }
 
 impl Footprint {
     fn of(pid: u32) -> Self {
-        // Shared pages once: every instance maps the same image.
-        let memory = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).expect("it lives");
-        let resident = memory.lines().find_map(|line| line.strip_prefix("Pss:")?.trim().strip_suffix(" kB"));
+        // Its own pages: those of files, which every instance maps, are shared with the workers of other tests too.
+        let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).expect("it lives");
+        let memory = rollup.lines().find_map(|line| line.strip_prefix("Anonymous:")?.trim().strip_suffix(" kB"));
         Self {
-            resident: resident.expect("a figure").trim().parse::<u64>().expect("a number") << 10,
+            memory: memory.expect("a figure").trim().parse::<u64>().expect("a number") << 10,
             descriptors: fs::read_dir(format!("/proc/{pid}/fd")).expect("ours").count(),
         }
     }

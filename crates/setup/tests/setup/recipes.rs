@@ -82,7 +82,7 @@ fn a_cancelled_recipe_ends_at_once_and_leaves_nothing_but_its_work() {
             cancel.cancel();
         }
     });
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < Duration::from_mins(1));
     assert_eq!(failure(&summary, "javascript").why, "cancelled");
     assert_eq!(failure(&summary, "python").why, "cancelled");
     assert_eq!(events.iter().filter(|event| matches!(event, Event::Step { .. })).count(), 1);

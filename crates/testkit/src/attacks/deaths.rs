@@ -11,7 +11,7 @@ use crate::run::{Ending, Program, Running};
 use crate::stage::Stage;
 
 /// From the death of belljar or its launcher to the death of the last guest.
-const NOTICE: Duration = Duration::from_secs(2);
+const NOTICE: Duration = Duration::from_secs(15);
 
 /// In the arguments of the launcher's process.
 const LAUNCHER: &str = "__launcher";
@@ -82,7 +82,7 @@ pub(super) fn kernel_uid(stage: &Stage, program: Program) {
 /// A run whose program and whose daemon both sleep, and the launcher behind it.
 fn start(stage: &Stage, program: Program) -> (Running, Process) {
     let belljar = stage.run_mode(program, "daemon-until-timeout").start_in_own_group();
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Instant::now() + Duration::from_secs(30);
     // The control: two processes of the guest's, seen from outside.
     while guests(stage, belljar.pid()).len() < 2 {
         assert!(

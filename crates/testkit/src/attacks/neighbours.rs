@@ -49,7 +49,7 @@ fn free_port() -> u16 {
 
 /// Until the guest's own process is there; it sets up within a fraction of the time that the other one looks.
 fn wait_for_guest(stage: &Stage, belljar: i32) {
-    let end = Instant::now() + Duration::from_secs(5);
+    let end = Instant::now() + Duration::from_secs(30);
     while !processes::marked(stage.marker()).iter().any(|process| process.pid != belljar) {
         assert!(Instant::now() < end, "the first run's guest never started");
         thread::sleep(Duration::from_millis(5));

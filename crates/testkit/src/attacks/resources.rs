@@ -25,11 +25,12 @@ fn control_then<'stage>(stage: &'stage Stage, program: Program, mode: &str, work
     stage.run_mode(program, mode)
 }
 
-/// The deadline was kept, and not by much overrun: one that waits for a guest to give up would be seconds late.
+/// The deadline was kept, and not overrun by more than a busy machine explains: these guests never give up. How late one may be
+/// is a promise that `limits.rs` measures.
 fn assert_timed_out(outcome: &Outcome, seconds: f64) {
     outcome.assert_ended(Ending::timed_out());
     let wall = outcome.wall.as_secs_f64();
-    assert!(wall >= seconds && wall < seconds + 2.0, "a deadline of {seconds} s, but {wall} s in all");
+    assert!(wall >= seconds && wall < seconds + 20.0, "a deadline of {seconds} s, but {wall} s in all");
 }
 
 pub(super) fn fork_count(stage: &Stage, program: Program) {
@@ -46,8 +47,8 @@ pub(super) fn fork_count(stage: &Stage, program: Program) {
 }
 
 pub(super) fn fork_bomb(stage: &Stage, program: Program) {
-    let outcome = control_then(stage, program, "fork-bomb", "forked 0\n").option("--timeout", "2s").outcome();
-    assert_timed_out(&outcome, 2.0);
+    let outcome = control_then(stage, program, "fork-bomb", "forked 0\n").option("--timeout", "4s").outcome();
+    assert_timed_out(&outcome, 4.0);
     assert_eq!(outcome.stdout, "started\n");
 }
 
@@ -55,8 +56,8 @@ pub(super) fn bash_bomb(stage: &Stage, program: Program) {
     let control = stage.run(program).argument(stage.marker()).argument("control").outcome();
     control.assert_ended(Ending::completed(0));
     assert_eq!(control.stdout, "started piped\n");
-    let outcome = stage.run(program).argument(stage.marker()).option("--timeout", "2s").outcome();
-    assert_timed_out(&outcome, 2.0);
+    let outcome = stage.run(program).argument(stage.marker()).option("--timeout", "4s").outcome();
+    assert_timed_out(&outcome, 4.0);
     assert_eq!(outcome.stdout, "started\n");
 }
 
@@ -82,8 +83,8 @@ pub(super) fn output(stage: &Stage, program: Program) {
 }
 
 pub(super) fn endless_output(stage: &Stage, program: Program) {
-    let outcome = control_then(stage, program, "endless-output", "control\n").option("--timeout", "1s").outcome();
-    assert_timed_out(&outcome, 1.0);
+    let outcome = control_then(stage, program, "endless-output", "control\n").option("--timeout", "4s").outcome();
+    assert_timed_out(&outcome, 4.0);
     for (text, dropped) in [(&outcome.stdout, outcome.dropped.stdout), (&outcome.stderr, outcome.dropped.stderr)] {
         let note = format!("\n[… {dropped} bytes dropped …]\n");
         assert!(dropped > 0, "an endless stream was kept whole");

@@ -266,7 +266,7 @@ fn assert_no_secret(worker: &Process) {
 }
 
 fn assert_ends(worker: &Process) {
-    let end = Instant::now() + Duration::from_secs(5);
+    let end = Instant::now() + Duration::from_secs(20);
     let same = |found: &Process| found.arguments == worker.arguments && found.state != 'Z';
     while processes::find(worker.pid).is_some_and(|found| same(&found)) {
         assert!(Instant::now() < end, "{worker:?} outlives belljar");
@@ -448,7 +448,7 @@ pub(super) fn flood(stage: &Stage, program: Program) {
     let control = run(stage, program, &cache).argument("control").outcome();
     control.assert_ended(Ending::completed(0));
     assert_eq!((&*control.stdout, &*control.stderr), ("x\n", "y\n"));
-    let outcome = run(stage, program, &cache).argument(stage.marker()).option("--timeout", "2s").outcome();
+    let outcome = run(stage, program, &cache).argument(stage.marker()).option("--timeout", "5s").outcome();
     outcome.assert_ended(Ending::timed_out());
     for (text, dropped) in [(&outcome.stdout, outcome.dropped.stdout), (&outcome.stderr, outcome.dropped.stderr)] {
         let note = format!("\n[… {dropped} bytes dropped …]\n");

@@ -93,11 +93,15 @@ fn conversation(subject: &Subject, row: &Row) {
     };
     let belljar = subject.command_line();
     belljar.write("program", code);
-    let mut command = belljar.command(["run", "program", "--stdin", "-", "--language", row.language]);
-    command.args(["--engine", subject.engine.name(), "--"]).args(ARGUMENTS);
-    let told = Conversation::start(command, INPUT.as_bytes()).finish();
-    assert_eq!(told.answer, Answer::new(3, CONVERSATION, "oops\n"), "{}", row.language);
-    assert!(told.after_first_byte > HEAD_START, "the output came all at once: {told:?}");
+    let converse = || {
+        let mut command = belljar.command(["run", "program", "--stdin", "-", "--language", row.language]);
+        command.args(["--engine", subject.engine.name(), "--"]).args(ARGUMENTS);
+        let told = Conversation::start(command, INPUT.as_bytes()).finish();
+        assert_eq!(told.answer, Answer::new(3, CONVERSATION, "oops\n"), "{}", row.language);
+        told.after_first_byte
+    };
+    // A busy machine may read the first byte late, but not every time.
+    assert!((0..4).any(|_| converse() > HEAD_START), "the output of {} came all at once", row.language);
 }
 
 fn error(subject: &Subject, row: &Row) {

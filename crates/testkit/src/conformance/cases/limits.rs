@@ -11,7 +11,7 @@ const fn timed_out(stdout: &'static str) -> Expected {
 pub(super) const CASES: &[Case] = &[
     Case {
         name: "a loop without end is ended at its deadline, and what it printed is kept",
-        given: Given { options: &["--timeout", "500ms"], ..NOTHING },
+        given: Given { options: &["--timeout", "4s"], ..NOTHING },
         programs: &[
             python("print('before')\nwhile True: pass"),
             javascript("console.log('before'); for (;;);"),
@@ -28,7 +28,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         name: "a sleep past the deadline is ended at it",
-        given: Given { options: &["--timeout", "500ms"], ..NOTHING },
+        given: Given { options: &["--timeout", "4s"], ..NOTHING },
         programs: &[
             python("import time\nprint('before', end='')\ntime.sleep(600)"),
             javascript("process.stdout.write('before'); setTimeout(() => {}, 600000)"),
