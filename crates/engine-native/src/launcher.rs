@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use jail::{Monitor, RunStdio, Spec};
@@ -34,8 +35,8 @@ pub(crate) struct LauncherProcess {
 #[derive(Debug)]
 struct Live {
     socket: AsyncFd<jail::Launcher>,
-    /// Reaped when its socket is found dead, or with us.
-    child: Mutex<Child>,
+    /// Taken when this is dropped.
+    child: Option<Child>,
 }
 
 impl LauncherProcess {
@@ -97,8 +98,11 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        // The socket is closed after this, which ends the launcher; a dead one is reaped now.
-        self.child.get_mut().unwrap_or_else(PoisonError::into_inner).try_wait().ok();
+        let Some(mut child) = self.child.take() else { return };
+        if !matches!(child.try_wait(), Ok(Some(_))) {
+            // The socket is closed after this, which ends the launcher. One that was killed may still be on its way out.
+            thread::Builder::new().spawn(move || child.wait()).ok();
+        }
     }
 }
 
@@ -147,7 +151,7 @@ fn spawn(executable: &Path) -> io::Result<Live> {
         .stdin(Stdio::from(theirs))
         .stdout(Stdio::null())
         .spawn()?;
-    Ok(Live { socket: watched(ours)?, child: Mutex::new(child) })
+    Ok(Live { socket: watched(ours)?, child: Some(child) })
 }
 
 #[cfg(test)]

@@ -153,7 +153,7 @@ impl Connection {
         layer: Option<&OwnedFd>,
         live: &mut dyn LiveOutput,
     ) -> Result<Finished, WasmError> {
-        let order = Order { id: job.id, wall: Duration::from_micros(job.limits.wall_micros) + GRACE };
+        let order = Order { id: job.id, wall: Duration::from_micros(job.limits.wall_micros), grace: GRACE };
         self.follow(Task::Run(job), order, layer, live).await
     }
 
@@ -165,7 +165,8 @@ impl Connection {
         layer: Option<&OwnedFd>,
         live: &mut dyn LiveOutput,
     ) -> Result<Finished, WasmError> {
-        let order = Order { id: job.id, wall: Duration::from_micros(job.limits.wall_micros) + CELL_GRACE };
+        let wall = Duration::from_micros(job.limits.wall_micros);
+        let order = Order { id: job.id, wall, grace: CELL_GRACE };
         self.follow(Task::Cell(session, job), order, layer, live).await
     }
 
@@ -225,21 +226,21 @@ impl Connection {
         let id = order.id;
         let mut run = self.register(id)?;
         self.send_task(task, layer.map(AsFd::as_fd).as_slice()).await?;
-        let deadline = Instant::now() + order.wall;
+        let mut patience = Patience::with(&order);
         // Its thread does not answer for the deadline. Nothing but the end of the process is left to try.
-        let late = |_| {
+        let late = || {
             self.end();
             WasmError::Unresponsive
         };
         let mut unacknowledged = 0;
         loop {
-            let reply = timeout_at(deadline, run.replies.recv()).await.map_err(late)?;
+            let reply = patience.wait_for(run.replies.recv()).await.ok_or_else(late)?;
             match reply.ok_or(WasmError::WorkerLost)? {
                 Reply::Output(pieces) => {
                     unacknowledged += pass_on(&pieces, live);
                     if unacknowledged >= OUTPUT_WINDOW / 2 {
                         let consumed = Control::Consumed(id, unacknowledged);
-                        timeout_at(deadline, self.say(consumed)).await.map_err(late)?;
+                        patience.wait_for(self.say(consumed)).await.ok_or_else(late)?;
                         unacknowledged = 0;
                     }
                 }
@@ -341,8 +342,37 @@ fn pass_on(pieces: &[Piece], live: &mut dyn LiveOutput) -> u64 {
 /// A run that is followed to its end.
 struct Order {
     id: RunId,
-    /// How long that may take.
+    /// How long it may take,
     wall: Duration,
+    /// and then to end.
+    grace: Duration,
+}
+
+/// Until when a run is waited for. What it has beyond its deadline comes in steps: a machine that stood still across one of them has used up that
+/// one.
+struct Patience {
+    until: Instant,
+    step: Duration,
+    steps: u32,
+}
+
+impl Patience {
+    fn with(order: &Order) -> Self {
+        let steps = 10;
+        Self { until: Instant::now() + order.wall, step: order.grace / steps, steps }
+    }
+
+    /// What comes in time.
+    async fn wait_for<T>(&mut self, coming: impl Future<Output = T>) -> Option<T> {
+        let mut coming = std::pin::pin!(coming);
+        loop {
+            if let Ok(come) = timeout_at(self.until, &mut coming).await {
+                return Some(come);
+            }
+            self.steps = self.steps.checked_sub(1)?;
+            self.until = Instant::now() + self.step;
+        }
+    }
 }
 
 /// A run that waits for its replies. Dropped before its end, it is cancelled.
