@@ -32,6 +32,8 @@ mod registries;
 mod saving;
 #[path = "faults/setups.rs"]
 mod setups;
+#[path = "faults/silence.rs"]
+mod silence;
 #[path = "faults/site.rs"]
 mod site;
 #[path = "faults/tree.rs"]

@@ -16,6 +16,8 @@ mod day;
 mod files;
 #[path = "sessions/life.rs"]
 mod life;
+#[path = "sessions/losses.rs"]
+mod losses;
 #[path = "sessions/rich.rs"]
 mod rich;
 #[path = "sessions/setups.rs"]

@@ -31,7 +31,7 @@ pub(crate) fn collect(workspace: &OwnedFd, given: &[Given<'_>], wanted: Collect)
         match found {
             Found::File(_) => collection.file(path),
             Found::Folder => {}
-            Found::Other => collection.skip(path, SkipReason::NotRegular),
+            Found::Other(_) => collection.skip(path, SkipReason::NotRegular),
         }
         true
     });
@@ -41,45 +41,74 @@ pub(crate) fn collect(workspace: &OwnedFd, given: &[Given<'_>], wanted: Collect)
     collection.finish()
 }
 
-/// What every file of a workspace was when it was last looked at. A guest can set anything about a file but when that was done.
+/// What a workspace held when it was last looked at.
 #[derive(Debug, Default)]
-pub(crate) struct Survey(HashMap<Vec<u8>, Stamp>);
+pub(crate) struct Survey(HashMap<Vec<u8>, Seen>);
 
+/// What was behind a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    File(Stamp),
+    Folder,
+    Other(Stamp),
+    /// It could not be looked at.
+    Missed(SkipReason),
+}
+
+/// A guest can set anything about a file but when that was done.
 type Stamp = (u64, i64, i64, i64);
 
 fn stamp(stat: &Stat) -> Stamp {
     (stat.st_ino, stat.st_size, stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0))
 }
 
+impl Seen {
+    fn of(found: &Found<'_>) -> Self {
+        match found {
+            Found::File(stat) => Self::File(stamp(stat)),
+            Found::Folder => Self::Folder,
+            Found::Other(stat) => Self::Other(stamp(stat)),
+        }
+    }
+}
+
 impl Survey {
     pub(crate) fn of(workspace: &OwnedFd) -> Self {
-        let mut files = HashMap::new();
-        walk(workspace, &[], |path, found| {
-            if let Found::File(stat) = found {
-                files.insert(path.to_vec(), stamp(stat));
-            }
+        let mut now = HashMap::new();
+        let missed = walk(workspace, &[], |path, found| {
+            now.insert(path.to_vec(), Seen::of(found));
             true
         });
-        Self(files)
+        now.extend(missed.into_iter().map(|(path, reason)| (path, Seen::Missed(reason))));
+        Self(now)
     }
 
-    /// Files that were made or changed since, and a survey of now.
+    /// Files that were made or changed since, what of them is not brought, and a survey of now.
     pub(crate) fn changes(&self, workspace: &OwnedFd, wanted: Collect) -> (Collected, Self) {
         let mut collection = Collection::new(workspace, &[], wanted);
         let mut now = HashMap::new();
-        walk(workspace, &[], |path, found| {
-            if let Found::File(stat) = found {
-                let stamp = stamp(stat);
-                if self.0.get(path) != Some(&stamp) {
-                    collection.file(path);
-                }
-                now.insert(path.to_vec(), stamp);
+        let missed = walk(workspace, &[], |path, found| {
+            let seen = Seen::of(found);
+            match found {
+                _ if self.0.get(path) == Some(&seen) => {}
+                Found::File(_) => collection.file(path),
+                Found::Folder => {}
+                Found::Other(_) => collection.skip(path, SkipReason::NotRegular),
             }
+            now.insert(path.to_vec(), seen);
             true
         });
+        for (path, reason) in missed {
+            let seen = Seen::Missed(reason);
+            if self.0.get(&path) != Some(&seen) {
+                collection.skip(&path, reason);
+            }
+            now.insert(path, seen);
+        }
         (collection.finish(), Self(now))
     }
 
+    /// Whether something has that name.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.0.contains_key(path.as_bytes())
     }
@@ -90,7 +119,7 @@ pub(crate) enum Found<'a> {
     File(&'a Stat),
     Folder,
     /// A link, a FIFO, a socket.
-    Other,
+    Other(&'a Stat),
 }
 
 /// Tells of everything below a folder of the workspace, until `found` says that it is enough. What could not be looked at, and why.
@@ -106,7 +135,7 @@ pub(crate) fn walk(
         let opened = open_beneath(workspace.as_fd(), &folder, OFlags::DIRECTORY)
             .and_then(|opened| Ok((Dir::read_from(&opened)?, opened)));
         let Ok((entries, opened)) = opened else {
-            missed.push((folder, SkipReason::Unreadable));
+            miss(&mut missed, folder, SkipReason::Unreadable);
             continue;
         };
         for entry in entries.flatten() {
@@ -116,12 +145,16 @@ pub(crate) fn walk(
             }
             seen += 1;
             let path = if folder.is_empty() { name.to_vec() } else { [&folder, name].join(&b'/') };
-            if seen > MAX_ENTRIES || path.len() > WorkspacePath::MAX_LENGTH {
-                missed.push((path, SkipReason::TooMany));
+            if seen > MAX_ENTRIES {
+                miss(&mut missed, path, SkipReason::TooMany);
                 break;
             }
+            if path.len() > WorkspacePath::MAX_LENGTH {
+                miss(&mut missed, path, SkipReason::TooMany);
+                continue;
+            }
             let Ok(stat) = statat(&opened, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else {
-                missed.push((path, SkipReason::Unreadable));
+                miss(&mut missed, path, SkipReason::Unreadable);
                 continue;
             };
             let go_on = match FileType::from_raw_mode(stat.st_mode) {
@@ -135,7 +168,7 @@ pub(crate) fn walk(
                 | FileType::Socket
                 | FileType::CharacterDevice
                 | FileType::BlockDevice
-                | FileType::Unknown => found(&path, &Found::Other),
+                | FileType::Unknown => found(&path, &Found::Other(&stat)),
             };
             if !go_on {
                 return missed;
@@ -143,6 +176,13 @@ pub(crate) fn walk(
         }
     }
     missed
+}
+
+/// Notes what could not be looked at, as far as anybody will be told: the guest chooses how much there is.
+fn miss(missed: &mut Vec<(Vec<u8>, SkipReason)>, path: Vec<u8>, reason: SkipReason) {
+    if missed.len() < SkippedFile::MAX_COUNT {
+        missed.push((path, reason));
+    }
 }
 
 struct Collection<'a> {
@@ -234,4 +274,59 @@ fn holds(file: &File, expected: &[u8]) -> bool {
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::mkdirat;
+
+    use super::*;
+
+    #[test]
+    fn what_a_session_leaves_where_it_is_is_told_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let workspace = openat2(
+            rustix::fs::CWD,
+            folder.path(),
+            OFlags::PATH | OFlags::DIRECTORY,
+            Mode::empty(),
+            ResolveFlags::empty(),
+        )
+        .expect("it is there");
+        let changes = |since: &Survey| {
+            let (collected, now) = since.changes(&workspace, Collect::Names);
+            let skipped = collected.skipped.into_iter().map(|file| (file.path, file.reason));
+            let found = collected.found.into_iter().map(|file| file.path.to_string());
+            ((found.collect::<Vec<_>>(), skipped.collect::<Vec<_>>()), now)
+        };
+        let before = Survey::of(&workspace);
+        symlink("nowhere", folder.path().join("link")).expect("linked");
+        let (told, now) = changes(&before);
+        assert_eq!(told, (vec![], vec![("link".to_owned(), SkipReason::NotRegular)]));
+        assert!(now.has("link"));
+        fs::write(folder.path().join("file"), "new").expect("written");
+        assert_eq!(changes(&now).0, (vec!["file".to_owned()], vec![]));
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_hides_nothing_beside_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let open = |at: &OwnedFd, name: &str| open_beneath(at.as_fd(), name.as_bytes(), OFlags::DIRECTORY);
+        let workspace = OwnedFd::from(File::open(folder.path()).expect("it is there"));
+        let deepest = (0..12).fold(workspace.try_clone().expect("a copy"), |at, _| {
+            mkdirat(&at, "d".repeat(250), Mode::RWXU).expect("made");
+            open(&at, &"d".repeat(250)).expect("made")
+        });
+        for number in 0..20 {
+            for name in [format!("{number}"), format!("{number}-{}", "x".repeat(100))] {
+                let flags = OFlags::CREATE | OFlags::WRONLY;
+                rustix::fs::openat(&deepest, name, flags, Mode::RUSR).expect("made");
+            }
+        }
+        let collected = collect(&workspace, &[], Collect::Names);
+        assert_eq!((collected.found.len(), collected.skipped.len()), (20, 20));
+    }
 }

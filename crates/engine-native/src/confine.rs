@@ -4,13 +4,13 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use jail::{AddressSpace, Command, Egress, Limits, Monitor, Purpose, Report, RunStdio, Spec, Stdio, Walls};
+use jail::{AddressSpace, Command, Egress, Limits, Monitor, Purpose, Report, RunStdio, Spec, Stdio};
 use sandbox::Bytes;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::error::NativeError;
-use crate::launcher::watched;
+use crate::launcher::{in_time, watched};
 use crate::{NativeEngine, Shared};
 
 /// A program of ours.
@@ -32,16 +32,6 @@ pub struct Program {
 #[derive(Debug)]
 pub struct Confined {
     _monitor: AsyncFd<Monitor>,
-    scratch: Option<PathBuf>,
-}
-
-impl Drop for Confined {
-    fn drop(&mut self) {
-        if let Some(scratch) = &self.scratch {
-            // What the supervisor removes itself, unless it was killed.
-            jail::remove_scratch(scratch);
-        }
-    }
 }
 
 /// Long enough never to matter: a confined program ends with its server.
@@ -56,16 +46,11 @@ impl NativeEngine {
 
 impl Shared {
     async fn confine(&self, program: Program) -> Result<Confined, NativeError> {
-        let walls = self.walls()?;
-        let scratch = match &walls {
-            Walls::Landlock { scratch } => Some(scratch.clone()),
-            Walls::Namespaces { .. } => None,
-        };
         let mut view = self.view.clone();
         view.add(&program.executable);
         let zeroth = program.executable.to_string_lossy().into_owned();
         let spec = Spec {
-            walls,
+            walls: self.walls()?,
             view,
             egress: Egress::None,
             limits: Limits {
@@ -93,14 +78,19 @@ impl Shared {
         let monitor = self.launcher.order(&spec, &[], &stdio).await?;
         drop(stdio);
         let monitor = watched(monitor).map_err(NativeError::Reports)?;
-        loop {
-            let report = monitor.async_io(Interest::READABLE, Monitor::receive).await.map_err(NativeError::Reports)?;
-            match report {
-                Some((Report::Ready, _)) => return Ok(Confined { _monitor: monitor, scratch }),
-                Some((Report::Failed(failure), _)) => return Err(failure.into()),
-                Some((Report::Started(_) | Report::Probed(_), _)) => {}
-                Some(_) | None => return Err(NativeError::SupervisorLost),
-            }
+        in_time(until_ready(&monitor)).await?;
+        Ok(Confined { _monitor: monitor })
+    }
+}
+
+async fn until_ready(monitor: &AsyncFd<Monitor>) -> Result<(), NativeError> {
+    loop {
+        let report = monitor.async_io(Interest::READABLE, Monitor::receive).await.map_err(NativeError::Reports)?;
+        match report {
+            Some((Report::Ready, _)) => return Ok(()),
+            Some((Report::Failed(failure), _)) => return Err(failure.into()),
+            Some((Report::Started(_) | Report::Probed(_), _)) => {}
+            Some(_) | None => return Err(NativeError::SupervisorLost),
         }
     }
 }

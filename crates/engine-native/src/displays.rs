@@ -42,22 +42,38 @@ pub(crate) fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde_json::Value>(text).is_ok()
 }
 
-/// Takes a whole frame out of what was read; `Err` when it can be none.
-pub(crate) fn next_frame<T: DeserializeOwned>(read: &mut Vec<u8>) -> Result<Option<T>, NoFrame> {
-    /// Longer than any length in decimal.
-    const HEAD: usize = 16;
-    let Some(end) = read.iter().take(HEAD).position(|byte| *byte == b'\n') else {
-        return if read.len() > HEAD { Err(NoFrame) } else { Ok(None) };
-    };
-    let length = read.get(..end).and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<usize>().ok());
-    let length = length.filter(|length| *length <= MOST).ok_or(NoFrame)?;
-    let start = end + 1;
-    if read.len() < start + length {
-        return Ok(None);
+/// What was read, to be taken apart.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    read: Vec<u8>,
+    /// What is taken already stays until more is read: a guest chooses how many frames there are, and the rest is moved once for all.
+    taken: usize,
+}
+
+impl Frames {
+    /// Takes the next frame, if it is whole; `Err` when what comes next can be none.
+    pub(crate) fn take<T: DeserializeOwned>(&mut self) -> Result<Option<T>, NoFrame> {
+        /// Longer than any length in decimal.
+        const HEAD: usize = 16;
+        let read = self.read.get(self.taken..).unwrap_or_default();
+        let Some(end) = read.iter().take(HEAD).position(|byte| *byte == b'\n') else {
+            return if read.len() > HEAD { Err(NoFrame) } else { Ok(None) };
+        };
+        let length = read.get(..end).and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<usize>().ok());
+        let length = length.filter(|length| *length <= MOST).ok_or(NoFrame)?;
+        let start = end + 1;
+        let Some(frame) = read.get(start..start + length) else { return Ok(None) };
+        let frame = serde_json::from_slice(frame).map_err(|_| NoFrame)?;
+        self.taken += start + length;
+        Ok(Some(frame))
     }
-    let frame = read.get(start..start + length).map(serde_json::from_slice);
-    read.drain(..start + length);
-    frame.ok_or(NoFrame)?.map(Some).map_err(|_| NoFrame)
+
+    /// Where more is read into.
+    pub(crate) fn rest(&mut self) -> &mut Vec<u8> {
+        self.read.drain(..self.taken);
+        self.taken = 0;
+        &mut self.read
+    }
 }
 
 /// What was read is none.
@@ -66,11 +82,11 @@ pub(crate) struct NoFrame;
 
 /// What a run showed, from the file that it wrote to, as far as it can be understood.
 pub(crate) fn read(mut file: File) -> Vec<Display> {
-    let mut bytes = Vec::new();
-    if file.seek(SeekFrom::Start(0)).and_then(|_| file.take(MOST as u64).read_to_end(&mut bytes)).is_err() {
+    let mut frames = Frames::default();
+    if file.seek(SeekFrom::Start(0)).and_then(|_| file.take(MOST as u64).read_to_end(frames.rest())).is_err() {
         return Vec::new();
     }
-    let frames = std::iter::from_fn(|| next_frame::<Shown>(&mut bytes).ok().flatten());
+    let frames = std::iter::from_fn(|| frames.take::<Shown>().ok().flatten());
     Display::within_limits(frames.take(10 * Display::MAX_COUNT).filter_map(Shown::check)).0
 }
 
@@ -82,16 +98,25 @@ mod tests {
 
     #[test]
     fn frames_come_in_pieces() {
-        let mut read = b"18\n{\"mime\":\"a\",\"text\":".to_vec();
-        assert_eq!(next_frame::<serde_json::Value>(&mut read), Err(NoFrame), "it is cut there");
-        let mut read = b"11\n{\"a\":".to_vec();
-        assert_eq!(next_frame::<serde_json::Value>(&mut read), Ok(None));
-        read.extend(b"123}  8\n");
-        assert_eq!(next_frame(&mut read), Ok(Some(serde_json::json!({"a": 123}))));
-        assert_eq!(read, b"8\n");
+        let take = |read: &[u8]| Frames { read: read.to_vec(), taken: 0 }.take::<serde_json::Value>();
+        assert_eq!(take(b"18\n{\"mime\":\"a\",\"text\":"), Err(NoFrame), "it is cut there");
+        let mut frames = Frames { read: b"11\n{\"a\":".to_vec(), taken: 0 };
+        assert_eq!(frames.take::<serde_json::Value>(), Ok(None));
+        frames.rest().extend(b"123}  8\n");
+        assert_eq!(frames.take(), Ok(Some(serde_json::json!({"a": 123}))));
+        assert_eq!(frames.rest(), b"8\n");
         for none in ["-5\n", "99999999999\n", "aaaaaaaaaaaaaaaaaaaaaa"] {
-            assert_eq!(next_frame::<serde_json::Value>(&mut none.as_bytes().to_vec()), Err(NoFrame), "{none}");
+            assert_eq!(take(none.as_bytes()), Err(NoFrame), "{none}");
         }
+    }
+
+    /// Moving the rest for each of these would take minutes.
+    #[test]
+    fn many_frames_take_no_longer_than_their_bytes() {
+        const COUNT: usize = 1 << 20;
+        let mut frames = Frames { read: b"1\n0".repeat(COUNT), taken: 0 };
+        let taken = std::iter::from_fn(|| frames.take::<u8>().expect("a frame")).count();
+        assert_eq!((taken, frames.rest().len()), (COUNT, 0));
     }
 
     #[test]

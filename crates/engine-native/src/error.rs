@@ -13,6 +13,9 @@ pub enum NativeError {
     /// The launcher process ended.
     #[error("the launcher process, in which native runs begin, has ended; run it again")]
     LauncherGone(#[source] io::Error),
+    /// The launcher is there and says nothing: something has stopped it.
+    #[error("the launcher process, in which native runs begin and end, does not answer; let it go on, or kill it")]
+    LauncherSilent,
     /// The launcher is there, and was not asked.
     #[error("cannot order the run")]
     Order(#[source] io::Error),

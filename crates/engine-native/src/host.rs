@@ -168,12 +168,7 @@ impl WallKind {
     pub(crate) fn walls(&self) -> Walls {
         match self {
             Self::Namespaces(proc) => Walls::Namespaces { proc: *proc },
-            Self::Landlock { parent } => {
-                use std::sync::atomic::{AtomicU64, Ordering};
-                static SERIAL: AtomicU64 = AtomicU64::new(0);
-                let name = format!("run-{}-{}", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed));
-                Walls::Landlock { scratch: parent.join(name) }
-            }
+            Self::Landlock { parent } => Walls::Landlock { scratch: parent.join(jail::scratch_name()) },
         }
     }
 }

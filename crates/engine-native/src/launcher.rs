@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use jail::{Monitor, RunStdio, Spec};
 use tokio::io::Interest;
@@ -14,6 +15,14 @@ use crate::error::NativeError;
 
 /// The argument with which the binary becomes the launcher.
 pub const LAUNCHER_ARGUMENT: &str = "__launcher";
+
+/// How long a launcher may take for what it is asked, jails with all their files included. It has other things to do, but not for so long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What comes of something that takes the launcher, unless that says nothing.
+pub(crate) async fn in_time<T>(asked: impl Future<Output = Result<T, NativeError>>) -> Result<T, NativeError> {
+    tokio::time::timeout(PATIENCE, asked).await.unwrap_or(Err(NativeError::LauncherSilent))
+}
 
 /// A launcher, and another one when it dies.
 #[derive(Debug)]
@@ -42,26 +51,27 @@ impl LauncherProcess {
         contents: &[&[u8]],
         stdio: &RunStdio,
     ) -> Result<Monitor, NativeError> {
-        let live = self.live();
-        match live.order(spec, contents, stdio).await {
-            Err(error) if is_gone(&error) => {
-                let live = self.replace(&live)?;
-                live.order(spec, contents, stdio).await.map_err(unreached)
+        in_time(async {
+            let live = self.live();
+            match live.order(spec, contents, stdio).await {
+                Err(error) if is_gone(&error) => {
+                    let live = self.replace(&live)?;
+                    live.order(spec, contents, stdio).await.map_err(unreached)
+                }
+                other => other.map_err(unreached),
             }
-            other => other.map_err(unreached),
-        }
+        })
+        .await
     }
 
     /// Shows a folder of the host to a session, at one of its places.
     pub(crate) async fn show(&self, session: &Monitor, source: &Path, target: &Path) -> Result<(), NativeError> {
-        let answer = self.live().socket.get_ref().show(session, source, target).map_err(unreached)?;
-        heard(answer).await?.map_err(NativeError::Jail)
+        ask(&self.live().socket, |launcher| launcher.show(session, source, target)).await?.map_err(NativeError::Jail)
     }
 
     /// How often the kernel ended a process of a session for want of memory.
     pub(crate) async fn memory_kills(&self, session: &Monitor) -> Result<u64, NativeError> {
-        let answer = self.live().socket.get_ref().count(session).map_err(unreached)?;
-        Ok(heard(answer).await?.oom_kills)
+        Ok(ask(&self.live().socket, |launcher| launcher.count(session)).await?.oom_kills)
     }
 
     fn live(&self) -> Arc<Live> {
@@ -92,9 +102,17 @@ impl Drop for Live {
     }
 }
 
-async fn heard<T: serde::de::DeserializeOwned>(answer: jail::Answer<T>) -> Result<T, NativeError> {
-    let answer = watched(answer).map_err(unreached)?;
-    answer.async_io(Interest::READABLE, jail::Answer::receive).await.map_err(unreached)
+/// Asks something, and waits while the launcher is behind.
+async fn ask<T: serde::de::DeserializeOwned>(
+    launcher: &AsyncFd<jail::Launcher>,
+    question: impl Fn(&jail::Launcher) -> io::Result<jail::Answer<T>>,
+) -> Result<T, NativeError> {
+    in_time(async {
+        let answer = launcher.async_io(Interest::WRITABLE, question).await.map_err(unreached)?;
+        let answer = watched(answer).map_err(unreached)?;
+        answer.async_io(Interest::READABLE, jail::Answer::receive).await.map_err(unreached)
+    })
+    .await
 }
 
 fn is_gone(error: &io::Error) -> bool {
@@ -130,4 +148,46 @@ fn spawn(executable: &Path) -> io::Result<Live> {
         .stdout(Stdio::null())
         .spawn()?;
     Ok(Live { socket: watched(ours)?, child: Mutex::new(child) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::OwnedFd;
+
+    use jail::{Egress, Proc, Purpose, View, Walls};
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::recipe;
+
+    #[tokio::test]
+    async fn a_launcher_that_is_behind_is_waited_for() {
+        let (_theirs, ours) = jail::Launcher::channel().expect("a socket");
+        let launcher = watched(ours).expect("registered");
+        let nothing = || OwnedFd::from(File::open("/dev/null").expect("every Linux has it"));
+        let stdio = RunStdio { stdin: nothing(), stdout: nothing(), stderr: nothing(), control: None };
+        let spec = Spec {
+            walls: Walls::Namespaces { proc: Proc::Fresh },
+            view: View::of_host(),
+            egress: Egress::None,
+            limits: recipe::limits(&sandbox::Limits::DEFAULT),
+            environment: Vec::new(),
+            files: Vec::new(),
+            commands: Vec::new(),
+            purpose: Purpose::Session,
+            without: Vec::new(),
+        };
+        let session = launcher.get_ref().order(&spec, [], &stdio).expect("room for one");
+        let mut unanswered = Vec::new();
+        let full = loop {
+            match launcher.get_ref().count(&session) {
+                Ok(answer) => unanswered.push(answer),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
+        let asked = timeout(Duration::from_millis(200), ask(&launcher, |launcher| launcher.count(&session))).await;
+        assert!(asked.is_err(), "{asked:?}");
+    }
 }

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use jail::{Ended, Exit, Limit, Monitor, Report, RunStdio, Spec};
@@ -20,12 +19,14 @@ use tokio::time::sleep_until;
 use crate::collect::{Collected, Given, collect};
 use crate::displays;
 use crate::error::NativeError;
-use crate::launcher::{LauncherProcess, watched};
+use crate::launcher::{LauncherProcess, PATIENCE, watched};
 
 /// How long after its deadline a run's supervisor may take to end it before we do.
 const GRACE: Duration = Duration::from_millis(20);
-/// How long a jail may take to be built, its files written. The run's own time starts after that.
-const SET_UP: Duration = Duration::from_secs(30);
+/// How long a run that we ended may take until somebody says that it has.
+const ENDING: Duration = Duration::from_secs(10);
+/// How long after its exit a run's end may take: its files on the host, if it has any there, are removed before that, and disks can be slow.
+const REMOVING: Duration = Duration::from_mins(5);
 
 /// What came of a jail, before anybody judges it.
 #[derive(Debug)]
@@ -96,12 +97,8 @@ pub(crate) async fn begin(
     // Only the guest's side may hold these, or their end would never show.
     drop(theirs);
     let monitor = watched(monitor).map_err(NativeError::Reports)?;
-    let scratch = match &spec.walls {
-        jail::Walls::Landlock { scratch } => Some(Scratch(scratch.clone())),
-        jail::Walls::Namespaces { .. } => None,
-    };
     let attempt = Attempt { streams, reports: Reports::default(), files: Collected::default(), stopped: Stopped::No };
-    Ok(Going { attempt, monitor, limits: spec.limits, started, shown, cpu_before: Duration::ZERO, _scratch: scratch })
+    Ok(Going { attempt, monitor, limits: spec.limits, started, shown, cpu_before: Duration::ZERO })
 }
 
 /// A file in memory, the guest's to fill: it counts as its memory, and goes with the run.
@@ -121,21 +118,10 @@ pub(crate) struct Going {
     shown: Option<File>,
     /// What it had used when its program came.
     cpu_before: Duration,
-    _scratch: Option<Scratch>,
 }
 
 /// What one that waits says when it is ready.
 const READY_LENGTH: usize = 17;
-
-/// A run's directory on the host. Gone already when this is dropped, unless the supervisor was killed.
-#[derive(Debug)]
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        jail::remove_scratch(&self.0);
-    }
-}
 
 /// When a run's time starts.
 #[derive(Debug, Clone, Copy)]
@@ -257,7 +243,7 @@ impl Attempt {
     ) -> Result<(), NativeError> {
         let mut deadline = Instant::now()
             + match clock {
-                Clock::FromReady => SET_UP,
+                Clock::FromReady => PATIENCE,
                 Clock::FromNow { wall, .. } => wall + GRACE,
             };
         let mut unsent = input.stdin;
@@ -273,6 +259,8 @@ impl Attempt {
                     let is_exit = matches!(report, Report::Exited(_));
                     if matches!((&report, clock), (Report::Ready, Clock::FromReady)) {
                         deadline = Instant::now() + Duration::from_millis(wall_millis) + GRACE;
+                    } else if is_exit {
+                        deadline = Instant::now() + REMOVING;
                     }
                     let progress = self.reports.take(report, descriptors);
                     if let (Some(listener), Some(way_out)) = (self.reports.way_out.take(), input.way_out) {
@@ -301,8 +289,12 @@ impl Attempt {
                 }
                 // Ends only when it cannot go on; then the program sees connections that nobody takes, and its own time limit.
                 Some(_) = async { Some(serving.as_mut()?.await) }, if serving.is_some() => serving = None,
-                () = sleep_until(deadline.into()), if self.stopped == Stopped::No && self.reports.exit.is_none() => {
+                () = sleep_until(deadline.into()) => {
+                    if self.stopped == Stopped::Yes || self.reports.exit.is_some() {
+                        return Err(NativeError::LauncherSilent);
+                    }
                     self.stopped = Stopped::Yes;
+                    deadline = Instant::now() + ENDING;
                     monitor.get_ref().stop();
                 }
             }

@@ -24,6 +24,7 @@ use sandbox::{
 
 use crate::collect::Survey;
 use crate::error::NativeError;
+use crate::launcher::in_time;
 use crate::tools::FoundTool;
 use crate::{Shared, Tool, recipe, run};
 use driver::{Answer, Driver};
@@ -44,6 +45,8 @@ pub(crate) struct NativeSession {
     room: Room,
     /// By the id of their language.
     interpreters: HashMap<&'static str, Interpreter>,
+    /// Languages whose interpreter ended outside of their own cells. Their next cell says so.
+    lost: HashSet<&'static str>,
     /// A batch that is no interpreter, or none yet.
     underway: Option<u32>,
     /// Packages that it was shown, and where they are.
@@ -78,11 +81,12 @@ impl NativeSession {
     /// A session for plans like this one.
     pub(crate) async fn open(shared: Arc<Shared>, first: &Plan) -> Result<Self, NativeError> {
         let spec = shared.session_spec(first)?;
-        let room = Room::open(&shared.launcher, &spec, crate::gate(first)).await?;
+        let room = in_time(Room::open(&shared.launcher, &spec, crate::gate(first))).await?;
         Ok(Self {
             shared,
             room,
             interpreters: HashMap::new(),
+            lost: HashSet::new(),
             underway: None,
             layers: Vec::new(),
             known: None,
@@ -101,7 +105,7 @@ impl NativeSession {
         let tool = shared.tool_for(&plan)?;
         // The version is asked for beside the first cell of a language, not before it.
         let (ran, runtime) = tokio::join!(self.run_cell(&plan, &tool, live), shared.describe_tool(&tool, language));
-        let mut outcome = ran?;
+        let mut outcome = ran.map_err(|error| self.explain(error, language))?;
         if let Ok(runtime) = runtime {
             outcome.runtime = runtime;
         }
@@ -225,7 +229,7 @@ impl NativeSession {
             }
         };
         interpreter.drain(keeping);
-        self.interpreters.retain(|_, interpreter| !others.contains(&interpreter.batch));
+        self.forget(&others);
         match end {
             Ok(answer) => {
                 let status = if time == Time::Over {
@@ -233,7 +237,12 @@ impl NativeSession {
                 } else {
                     Status::Completed { exit_code: answer.exit_code }
                 };
-                Ok(CellEnd { status, state: SessionState::Kept, answer: Some(answer), step: Step::Run })
+                let state = if self.lost.remove(language.id) {
+                    SessionState::Lost("its interpreter had ended before this cell, which began a new one".to_owned())
+                } else {
+                    SessionState::Kept
+                };
+                Ok(CellEnd { status, state, answer: Some(answer), step: Step::Run })
             }
             Err(death) => self.bury(death, language, time).await,
         }
@@ -241,33 +250,36 @@ impl NativeSession {
 
     /// What the end of an interpreter means.
     async fn bury(&mut self, death: Death, language: &'static Language, time: Time) -> Result<CellEnd, NativeError> {
-        match death {
+        let end = match death {
             Death::Cleared(limit) => {
-                self.interpreters.clear();
+                self.forget_all();
                 let (status, why) = match limit {
                     Limit::Wall => (Status::TimedOut, "it did not stop when its time was over"),
                     Limit::Memory => (Status::LimitExceeded(LimitKind::Memory), "it took more memory than it may"),
                     Limit::Cpu => (Status::LimitExceeded(LimitKind::Cpu), "it took more CPU time than it may"),
                     Limit::Disk => (Status::LimitExceeded(LimitKind::Disk), "it wrote more than it may"),
                 };
-                Ok(CellEnd::lost(status, why))
+                CellEnd::lost(status, why)
             }
             Death::Ended(end) => {
                 self.interpreters.remove(language.id);
                 let status = self.judge(end).await?;
                 let status = if time == Time::Over { Status::TimedOut } else { status };
-                Ok(CellEnd::lost(status, "its interpreter ended"))
+                CellEnd::lost(status, "its interpreter ended")
             }
             Death::Mute => {
                 self.clear();
-                Ok(CellEnd::lost(Status::Crashed { signal: SIGKILL }, "its interpreter did not answer any more"))
+                CellEnd::lost(Status::Crashed { signal: SIGKILL }, "its interpreter did not answer any more")
             }
-        }
+        };
+        self.lost.remove(language.id);
+        Ok(end)
     }
 
     /// How a batch ended, from its wait status and what the kernel counted.
     async fn judge(&mut self, end: BatchEnd) -> Result<Status, NativeError> {
-        let kills = self.room.memory_kills(&self.shared.launcher).await?;
+        // Where that cannot be had, the wait status still says how it ended.
+        let kills = self.room.memory_kills(&self.shared.launcher).await.unwrap_or(self.memory_kills);
         let was_out_of_memory = kills > self.memory_kills;
         self.memory_kills = kills;
         if was_out_of_memory {
@@ -311,7 +323,7 @@ impl NativeSession {
             }
         };
         self.underway = None;
-        self.interpreters.retain(|_, interpreter| !others.contains(&interpreter.batch));
+        self.forget(&others);
         let Some(death) = death else {
             self.interpreters.insert(plan.language().id, interpreter);
             return Ok(None);
@@ -329,17 +341,53 @@ impl NativeSession {
                     self.used = used;
                     return Ok(());
                 }
-                News::Ended(end) => self.interpreters.retain(|_, interpreter| interpreter.batch != end.batch),
-                News::Cleared(_) => self.interpreters.clear(),
+                News::Ended(end) => self.forget(&[end.batch]),
+                News::Cleared(_) => self.forget_all(),
                 News::Written(_) => {}
             }
         }
     }
 
+    /// Interpreters that ended while another cell ran, or none.
+    fn forget(&mut self, batches: &[u32]) {
+        let ended = self.interpreters.extract_if(|_, interpreter| batches.contains(&interpreter.batch));
+        self.lost.extend(ended.map(|(language, _)| language));
+    }
+
+    fn forget_all(&mut self) {
+        self.lost.extend(self.interpreters.drain().map(|(language, _)| language));
+    }
+
     fn clear(&mut self) {
         self.room.clear();
-        self.interpreters.clear();
+        self.forget_all();
         self.underway = None;
+    }
+
+    /// A file that a language needs and that does not fit in is the caller's to make room for: what runs there goes on.
+    fn explain(&self, error: NativeError, language: &Language) -> NativeError {
+        let NativeError::Jail(failure) = &error else { return error };
+        if failure.step != jail::Step::WriteFiles {
+            return error;
+        }
+        let cause = room::file_error(failure.errno);
+        let hint = match cause {
+            FileError::Full => match self.languages().first() {
+                Some(live) => {
+                    format!("remove files with a cell in `{live}`, which runs there already, or use another session")
+                }
+                None => "use another session".to_owned(),
+            },
+            FileError::IsFolder | FileError::NotFolder | FileError::Special | FileError::Denied => {
+                "rename what has that name, or use another session".to_owned()
+            }
+            FileError::NotFound | FileError::Failed(_) => return error,
+        };
+        let message = format!(
+            "`{}` needs a file `{}`, which cannot be written in this session: {cause}",
+            language.id, failure.subject
+        );
+        NativeError::Refused(Refusal::new("session", message, hint))
     }
 
     /// Ends what a dropped cell left: first as Ctrl-C does, then for good.
@@ -347,12 +395,16 @@ impl NativeSession {
         if let Some(batch) = self.underway {
             self.room.interrupt(batch);
             let mut others = Vec::new();
-            let ended = tokio::time::timeout(GRACE, wait_for(&mut self.room, batch, &mut others)).await;
-            if !matches!(ended, Ok(Ok(Death::Ended(_)))) {
+            let mut ended = wait_for(&mut self.room, batch, &mut others).await;
+            // It could not be started. Its end comes behind that.
+            while matches!(ended, Err(NativeError::Jail(_))) {
+                ended = wait_for(&mut self.room, batch, &mut others).await;
+            }
+            if !matches!(ended, Ok(Death::Ended(_))) {
                 self.clear();
             }
             self.underway = None;
-            self.interpreters.retain(|_, interpreter| !others.contains(&interpreter.batch));
+            self.forget(&others);
         }
         let mut has_answered = true;
         for interpreter in self.interpreters.values_mut() {

@@ -98,12 +98,17 @@ impl Launcher {
         let packed = contents::pack(spec, contents)?;
         let (ours, theirs) = wire::channel()?;
         rustix::fs::fcntl_setfl(&ours, rustix::fs::OFlags::NONBLOCK)?;
+        let scratch = match &spec.walls {
+            Walls::Landlock { scratch } => Some(scratch.clone()),
+            Walls::Namespaces { .. } => None,
+        };
         let order = Order {
             namespaces: namespaces(spec),
             blueprint: spec.blueprint(),
             memory: spec.limits.memory,
             processes: spec.limits.processes,
             session,
+            scratch,
         };
         let descriptors: Vec<BorrowedFd<'_>> = [&packed, &stdio.stdin, &stdio.stdout, &stdio.stderr, &theirs]
             .into_iter()

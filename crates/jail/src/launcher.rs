@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{DumpableBehavior, Pid, Signal, kill_process, pidfd_send_signal, set_dumpable_behavior};
@@ -14,6 +15,7 @@ use crate::first::{self, Identity, Inheritance};
 use crate::folder;
 use crate::guest::MemoryHolder;
 use crate::identity::Identities;
+use crate::scratch;
 use crate::seccomp::{self, Files, Memfd, Profile, Sockets};
 use crate::show::Rooms;
 use crate::spec::{Blueprint, Purpose, Spec, Walls};
@@ -76,6 +78,8 @@ struct Launcher {
     spares: Vec<Spare>,
     /// Not after one could not be made or did not last: with the next run that starts, it is tried again.
     makes_spares: bool,
+    /// Processes that remove what runs left on the host.
+    removers: Vec<(i32, OwnedFd)>,
     /// What the root of the next run will most likely be made of: that of the last one.
     expected: Option<Blueprint>,
     /// Every first process holds the other end of this pipe, and notices when nobody holds this one any more.
@@ -140,6 +144,8 @@ struct Run {
     report: OwnedFd,
     /// Of a session: its number, and where more is shown to it.
     session: Option<(u64, Rooms)>,
+    /// Its directory on the host, if it has one.
+    scratch: Option<PathBuf>,
 }
 
 impl Launcher {
@@ -162,6 +168,7 @@ impl Launcher {
             runs: Vec::new(),
             spares: Vec::new(),
             makes_spares: true,
+            removers: Vec::new(),
             expected: None,
             leash: Some(leash),
             leash_end,
@@ -174,6 +181,7 @@ impl Launcher {
             let mut events = vec![PollFd::new(&self.server, PollFlags::IN)];
             events.extend(self.runs.iter().map(|run| PollFd::new(&run.pidfd, PollFlags::IN)));
             events.extend(self.spares.iter().map(|spare| PollFd::new(&spare.pidfd, PollFlags::IN)));
+            events.extend(self.removers.iter().map(|(_, pidfd)| PollFd::new(pidfd, PollFlags::IN)));
             let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
             match poll(&mut events, wanted.is_some().then_some(&at_once)) {
                 // Nothing else to do.
@@ -210,9 +218,10 @@ impl Launcher {
         }
     }
 
-    /// Sees to those that have ended: runs, and behind them spares.
+    /// Sees to those that have ended: runs, behind them spares, and behind those removers.
     fn see_to_ended(&mut self, ended: &[bool]) {
-        let (runs, spares) = ended.split_at_checked(self.runs.len()).unwrap_or_default();
+        let (runs, rest) = ended.split_at_checked(self.runs.len()).unwrap_or_default();
+        let (spares, removers) = rest.split_at_checked(self.spares.len()).unwrap_or_default();
         // From the back, so that indexes in front stay right.
         for index in (0..runs.len()).rev().filter(|index| runs.get(*index) == Some(&true)) {
             let run = self.runs.swap_remove(index);
@@ -223,6 +232,10 @@ impl Launcher {
             let spare = self.spares.swap_remove(index);
             self.discard(&spare);
             self.makes_spares = false;
+        }
+        for index in (0..removers.len()).rev().filter(|index| removers.get(*index) == Some(&true)) {
+            let (pid, _) = self.removers.swap_remove(index);
+            sys::reap(pid).ok();
         }
     }
 
@@ -359,6 +372,7 @@ impl Launcher {
                     group,
                     report,
                     session,
+                    scratch: order.scratch.clone(),
                 })
             }
             Err(failure) => {
@@ -458,6 +472,9 @@ impl Launcher {
             // A supervisor without a pid namespace that was killed leaves its guests to us.
             self.kill_orphans();
         }
+        if let Some(scratch) = &run.scratch {
+            self.remove(scratch);
+        }
         self.identities.give_back(run.user);
         let ended = Ended { cpu_micros: usage.cpu_micros, peak_bytes: usage.peak_bytes, group: run.group.usage() };
         // Removed before the server hears of the end, so that a finished run has left nothing.
@@ -466,11 +483,31 @@ impl Launcher {
         wire::send(&run.report, &Report::Ended(ended), &[]).ok();
     }
 
-    /// Kills children that are no first process of ours, until there are none: killing one makes its children ours.
+    /// Removes what a run left on the host whose supervisor did not live to do it. In a process of its own: other runs do not wait for that.
+    fn remove(&mut self, scratch: &Path) {
+        if std::fs::symlink_metadata(scratch).is_err() {
+            return;
+        }
+        match sys::clone(0, None) {
+            Ok(Cloned::Parent { pid, pidfd }) => self.removers.push((pid, pidfd)),
+            Ok(Cloned::Child) => {
+                // Nobody may take us for one who could report.
+                if sys::close_all_but(&[]).is_ok() {
+                    scratch::remove_tree(scratch).ok();
+                }
+                sys::exit_now(0)
+            }
+            // Swept at the next start, as is what cannot be removed.
+            Err(_) => {}
+        }
+    }
+
+    /// Kills children that are no process of ours, until there are none: killing one makes its children ours.
     fn kill_orphans(&self) {
         let Ok(processes) = Processes::open() else { return };
         let is_ours = |pid: &i32| {
-            self.runs.iter().any(|run| run.pid == *pid) || self.spares.iter().any(|spare| spare.pid == *pid)
+            let mut ours = self.runs.iter().map(|run| run.pid).chain(self.spares.iter().map(|spare| spare.pid));
+            ours.any(|our| our == *pid) || self.removers.iter().any(|(remover, _)| remover == pid)
         };
         loop {
             let orphans: Vec<i32> = processes.children().into_iter().filter(|pid| !is_ours(pid)).collect();
@@ -495,13 +532,20 @@ impl Launcher {
         }
         // Supervisors without a pid namespace see this, end their guests and remove their files.
         self.leash = None;
-        for run in self.runs.drain(..) {
+        let runs = std::mem::take(&mut self.runs);
+        for run in &runs {
             if run.is_init {
                 pidfd_send_signal(&run.pidfd, Signal::KILL).ok();
             }
             sys::reap(run.pid).ok();
         }
         self.kill_orphans();
+        for scratch in runs.iter().filter_map(|run| run.scratch.as_deref()) {
+            self.remove(scratch);
+        }
+        for (pid, _) in self.removers.drain(..) {
+            sys::reap(pid).ok();
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub use cgroup::CgroupKind;
 pub use client::{Answer, Launcher, Monitor, Stdio as RunStdio};
 pub use failure::{Failure, Step};
 pub use probe::{Seen, SeenLayer};
-pub use scratch::{remove_scratch, sweep_scratch};
+pub use scratch::{scratch_name, sweep_scratch};
 pub use seccomp::seal_worker;
 pub use spec::{
     AddressSpace, Batch, Command, EGRESS, Egress, File, Layer, Limits, Place, Places, Proc, Purpose, SESSION_PLACES,

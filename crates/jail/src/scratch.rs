@@ -1,17 +1,23 @@
 //! The writable directory of a run that has no mount namespace: made, measured and removed on the host.
 //!
 //! The guest shapes what is below it (deep, wide, links, odd names) and may still be writing while it is measured, so nothing here
-//! follows a link, recurses on the stack, or holds more than a few descriptors.
+//! follows a link or recurses on the stack.
 
 use std::collections::HashSet;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, chown};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt as _, chown};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, openat, openat2, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, chmod, fchmod, fstat, openat, openat2, renameat,
+    statat, unlinkat,
+};
+use rustix::io::Errno;
 
 pub(crate) const SCRATCH_WORKSPACE: &str = "box";
 pub(crate) const SCRATCH_TEMPORARY: &str = "tmp";
@@ -52,7 +58,7 @@ impl Scratch {
     /// The guest may swap what is below the directory at any time, so the kernel checks the way there, and only a file that the
     /// directory's own user has made, under one name, is touched.
     pub(crate) fn make_executable(&self, arguments: &[String]) {
-        let Ok(root) = openat(rustix::fs::CWD, &self.root, DIRECTORY, Mode::empty()) else { return };
+        let Ok(root) = openat(CWD, &self.root, DIRECTORY, Mode::empty()) else { return };
         let Ok(owner) = statat(&root, SCRATCH_TEMPORARY, AtFlags::SYMLINK_NOFOLLOW) else { return };
         let build = self.build();
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
@@ -60,10 +66,10 @@ impl Scratch {
             let Ok(inside) = path.strip_prefix(&self.root) else { continue };
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let Ok(file) = openat2(&root, inside, flags, Mode::empty(), resolve) else { continue };
-            let Ok(found) = rustix::fs::fstat(&file) else { continue };
+            let Ok(found) = fstat(&file) else { continue };
             let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
             if is_file && found.st_uid == owner.st_uid && found.st_nlink == 1 {
-                rustix::fs::fchmod(&file, Mode::RWXU).ok();
+                fchmod(&file, Mode::RWXU).ok();
             }
         }
     }
@@ -75,73 +81,132 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What could not be removed is swept at the next start.
+        // What could not be removed is tried again by the launcher.
         remove_tree(&self.root).ok();
     }
 }
 
-/// Removes a run's directory that is still there after its end: its supervisor did not live to do it.
-pub fn remove_scratch(root: &Path) {
-    remove_tree(root).ok();
+/// A name for a run's directory that no other run has, of this process or of one before it.
+pub fn scratch_name() -> String {
+    static SERIAL: AtomicU64 = AtomicU64::new(0);
+    let pid = rustix::process::getpid().as_raw_nonzero().get();
+    format!("{}{}", prefix_of(pid).unwrap_or_else(|| format!("run-{pid}-")), SERIAL.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Removes what servers that are no more left in `parent`: directories named `run-PID-…`.
+/// Removes what servers that are no more left in `parent`: directories with a [`scratch_name`].
 pub fn sweep_scratch(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix("run-")?.split('-').next()?.parse::<i32>().ok());
-        let gone = pid.is_some_and(|pid| fs::symlink_metadata(format!("/proc/{pid}")).is_err());
-        if gone {
+        let Some(name) = name.to_str() else { continue };
+        let Some(pid) = name.strip_prefix("run-").and_then(|rest| rest.split('-').next()?.parse().ok()) else {
+            continue;
+        };
+        let is_there = prefix_of(pid).is_some_and(|prefix| name.starts_with(&prefix));
+        if !is_there {
             remove_tree(&entry.path()).ok();
         }
     }
 }
 
-/// Whether the tree holds more than so many bytes or files. Looks at no more entries than the file limit allows.
+/// What the names of a live process's directories begin with. Its pid alone is not enough: in a container each server may have the same.
+fn prefix_of(pid: i32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // When it started is field 22, in ticks since the machine did; the one behind the name in parentheses is field 3.
+    let started = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?;
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    Some(format!("run-{pid}-{}-{started}-", boot.split('-').next().unwrap_or_default()))
+}
+
+/// Whether the tree holds more than so many bytes or files, or something that cannot be looked at: a guest that is ended for nothing can be
+/// run again, and what is not counted fills the host. Looks at no more entries than the file limit allows.
 pub(crate) fn exceeds(root: &Path, bytes: u64, files: u32) -> bool {
-    let mut pending = vec![root.to_owned()];
+    is_over(root, bytes, files).unwrap_or(true)
+}
+
+fn is_over(root: &Path, bytes: u64, files: u32) -> rustix::io::Result<bool> {
+    let top = Rc::new(openat(CWD, root, HANDLE, Mode::empty())?);
+    // Each from the one that it was found in: a path of the guest's may be longer than the kernel takes, or lead elsewhere by now.
+    let mut pending = vec![(top, c".".to_owned())];
     let (mut used, mut count) = (0u64, 0u32);
     let mut linked = HashSet::new();
-    while let Some(directory) = pending.pop() {
-        let Ok(entries) = fs::read_dir(&directory) else {
-            continue;
-        };
-        for entry in entries.flatten() {
-            let Ok(metadata) = entry.metadata() else { continue };
+    while let Some((parent, name)) = pending.pop() {
+        let Some(directory) = if_still(open_to_look(&parent, &name))?.map(Rc::new) else { continue };
+        for entry in Dir::read_from(&directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            let Some(found) = if_still(look_at(&directory, name))? else { continue };
+            let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
             count += 1;
             // A file with several names is on the disk once.
-            if metadata.nlink() == 1 || metadata.is_dir() || linked.insert(metadata.ino()) {
-                used += metadata.blocks() * 512;
+            if found.st_nlink == 1 || is_directory || linked.insert(found.st_ino) {
+                used = used.saturating_add(u64::try_from(found.st_blocks).unwrap_or(0).saturating_mul(512));
             }
             if count > files.saturating_add(8) || used > bytes {
-                return true;
+                return Ok(true);
             }
-            if metadata.is_dir() {
-                pending.push(entry.path());
+            if is_directory {
+                pending.push((Rc::clone(&directory), name.to_owned()));
             }
         }
     }
-    false
+    Ok(false)
 }
 
-/// Removes a tree of any depth with two descriptors: directories found on the way are moved up beside the ones waiting.
-fn remove_tree(root: &Path) -> io::Result<()> {
-    let top = openat(rustix::fs::CWD, root, DIRECTORY, Mode::empty())?;
+/// Opens a directory also where the guest has taken its own permissions away: as owner or root we give them back.
+fn open_to_look(parent: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
+    match openat(parent, name, DIRECTORY, Mode::empty()) {
+        Err(Errno::ACCESS) => {
+            let closed = openat(parent, name, HANDLE, Mode::empty())?;
+            open_up(&closed)?;
+            openat(&closed, c".", DIRECTORY, Mode::empty())
+        }
+        opened => opened,
+    }
+}
+
+fn look_at(directory: &OwnedFd, name: &CStr) -> rustix::io::Result<Stat> {
+    let look = || statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
+    match look() {
+        // It can be listed and not searched.
+        Err(Errno::ACCESS) => {
+            fchmod(directory, Mode::RWXU)?;
+            look()
+        }
+        found => found,
+    }
+}
+
+/// `None` for what was removed since it was found, or replaced: whatever is there now is for the next look.
+fn if_still<T>(result: rustix::io::Result<T>) -> rustix::io::Result<Option<T>> {
+    match result {
+        Err(Errno::NOTDIR) => Ok(None),
+        other => if_there(other),
+    }
+}
+
+/// Removes a tree of any depth with two descriptors: directories found on the way are moved up beside the ones waiting. What is gone
+/// already is none to remove.
+pub(crate) fn remove_tree(root: &Path) -> io::Result<()> {
+    let Some(top) = if_there(openat(CWD, root, DIRECTORY, Mode::empty()))? else { return Ok(()) };
     let mut serial = 0u64;
     // Each round empties one directory of files and lifts its directories into `top`, so depth turns into rounds.
     let mut pending: Vec<CString> = lift_and_empty(&top, &top, &mut serial)?;
     while let Some(name) = pending.pop() {
-        let directory = openat(&top, &name, DIRECTORY, Mode::empty())?;
-        // The guest may have taken its own permissions away; as owner or root we give them back.
-        rustix::fs::fchmod(&directory, Mode::RWXU).ok();
+        let Some(directory) = if_there(openat(&top, &name, DIRECTORY, Mode::empty()))? else { continue };
         pending.extend(lift_and_empty(&top, &directory, &mut serial)?);
-        unlinkat(&top, &name, AtFlags::REMOVEDIR)?;
+        if_there(unlinkat(&top, &name, AtFlags::REMOVEDIR))?;
     }
-    fs::remove_dir(root)
+    if_there(unlinkat(CWD, root, AtFlags::REMOVEDIR))?;
+    Ok(())
 }
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// A directory that may not let itself be read.
+const HANDLE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 fn lift_and_empty(top: &OwnedFd, directory: &OwnedFd, serial: &mut u64) -> io::Result<Vec<CString>> {
     let mut names = Vec::new();
@@ -153,25 +218,49 @@ fn lift_and_empty(top: &OwnedFd, directory: &OwnedFd, serial: &mut u64) -> io::R
     }
     let mut lifted = Vec::new();
     for name in names {
-        let metadata = statat(directory.as_fd(), &name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if FileType::from_raw_mode(metadata.st_mode) == FileType::Directory {
-            *serial += 1;
-            // A name that no guest chose: the prefix is longer than what this loop lifts could collide with by accident, and a
-            // collision only fails the rename.
-            let place = CString::new(format!("belljar-removing-{serial}-{}", std::process::id()))?;
-            // Renaming a directory writes to it (its `..`), which its own permissions may forbid.
-            rustix::fs::chmodat(directory.as_fd(), &name, Mode::RWXU, AtFlags::empty()).ok();
-            renameat(directory, &name, top, &place)?;
-            lifted.push(place);
-        } else {
-            unlinkat(directory, &name, AtFlags::empty())?;
+        match openat(directory, &name, HANDLE, Mode::empty()) {
+            Ok(found) => {
+                *serial += 1;
+                // A name that no guest chose: the prefix is longer than what this loop lifts could collide with by accident, and a
+                // collision only fails the rename.
+                let place = CString::new(format!("belljar-removing-{serial}-{}", std::process::id()))?;
+                // Renaming a directory writes to it (its `..`), and it is read next: its own permissions may forbid both.
+                open_up(&found).ok();
+                if if_there(renameat(directory, &name, top, &place))?.is_some() {
+                    lifted.push(place);
+                }
+            }
+            Err(Errno::NOTDIR) => {
+                if_there(unlinkat(directory, &name, AtFlags::empty()))?;
+            }
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(lifted)
 }
 
+/// Gives its owner all permissions of a directory. Of the one that is open, never of what its name leads to by now: that could be a link.
+fn open_up(handle: &OwnedFd) -> rustix::io::Result<()> {
+    // `fchmod` takes no handle of this kind.
+    chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), Mode::RWXU)
+}
+
+fn if_there<T>(result: rustix::io::Result<T>) -> rustix::io::Result<Option<T>> {
+    match result {
+        Err(Errno::NOENT) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::os::unix::fs::MetadataExt as _;
+    use std::sync::atomic::AtomicBool;
+
+    use rustix::fs::RenameFlags;
+
     use super::*;
 
     #[test]
@@ -182,7 +271,7 @@ mod tests {
         fs::write(outside.join("keep"), "kept").expect("write");
 
         let scratch = Scratch::make(&parent.path().join("run-1-1"), None).expect("scratch");
-        let mut directory = openat(rustix::fs::CWD, scratch.workspace(), DIRECTORY, Mode::empty()).expect("open");
+        let mut directory = openat(CWD, scratch.workspace(), DIRECTORY, Mode::empty()).expect("open");
         for _ in 0..5_000 {
             rustix::fs::mkdirat(&directory, "d", Mode::RWXU).expect("mkdirat");
             directory = openat(&directory, "d", DIRECTORY, Mode::empty()).expect("openat");
@@ -197,11 +286,85 @@ mod tests {
     }
 
     #[test]
+    fn sweeps_what_earlier_servers_left() {
+        let parent = tempfile::tempdir().expect("a temporary directory");
+        let own = scratch_name();
+        // Of a server with our pid, as in a container that was started again; of one that is no more; of nobody.
+        let pid = std::process::id();
+        let (same_pid, gone) = (format!("run-{pid}-0-0-0"), format!("run-{}-0-0-0", i32::MAX));
+        for name in [&own, &same_pid, &gone, "kept"] {
+            fs::create_dir_all(parent.path().join(name).join("box")).expect("mkdir");
+        }
+        sweep_scratch(parent.path());
+        let left = fs::read_dir(parent.path()).expect("it is there").flatten().map(|entry| entry.file_name());
+        assert_eq!(left.collect::<HashSet<_>>(), HashSet::from([own.clone().into(), "kept".into()]));
+        assert_ne!(scratch_name(), own);
+    }
+
+    /// A guest that swaps a folder for a link that leads out, as fast as it can, while the tree is removed.
+    #[test]
+    fn changes_nothing_outside() {
+        const TRIES: usize = 2_000;
+        let parent = tempfile::tempdir().expect("a temporary directory");
+        let (root, outside) = (parent.path().join("run"), parent.path().join("outside"));
+        fs::DirBuilder::new().mode(0o755).create(&outside).expect("mkdir");
+        let mode = || fs::metadata(&outside).expect("it is there").mode();
+        let (before, is_over) = (mode(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (folder, link) = (root.join("folder"), root.join("link"));
+                while !is_over.load(Ordering::Relaxed) {
+                    // Most of the time there is nothing to swap.
+                    rustix::fs::renameat_with(CWD, &folder, CWD, &link, RenameFlags::EXCHANGE).ok();
+                }
+            });
+            for _ in 0..TRIES {
+                fs::create_dir_all(root.join("folder")).expect("mkdir");
+                // One that is left of a removal that was raced with.
+                std::os::unix::fs::symlink(&outside, root.join("link")).ok();
+                remove_tree(&root).ok();
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(mode(), before);
+    }
+
+    #[test]
     fn sees_what_is_too_much() {
         let parent = tempfile::tempdir().expect("a temporary directory");
         let scratch = Scratch::make(&parent.path().join("run-1-1"), None).expect("scratch");
         assert!(!exceeds(scratch.root(), 1 << 20, 16));
         fs::write(scratch.workspace().join("big"), vec![1; 2 << 20]).expect("write");
         assert!(exceeds(scratch.root(), 1 << 20, 16));
+    }
+
+    #[test]
+    fn sees_what_is_hidden() {
+        let write = |directory: &OwnedFd| {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
+            let file = openat(directory, "big", flags, Mode::RUSR | Mode::WUSR).expect("open");
+            fs::File::from(file).write_all(&vec![1; 2 << 20]).expect("write");
+        };
+        let make = |directory: &OwnedFd, name: &str| {
+            rustix::fs::mkdirat(directory, name, Mode::RWXU).expect("mkdirat");
+            openat(directory, name, DIRECTORY, Mode::empty()).expect("openat")
+        };
+        let closed = |mode: Mode| {
+            move |top: OwnedFd| {
+                let directory = make(&top, "closed");
+                write(&make(&directory, "inner"));
+                fchmod(&directory, mode).expect("chmod");
+            }
+        };
+        let deep = |top: OwnedFd| write(&(0..30).fold(top, |directory, _| make(&directory, &"d".repeat(250))));
+        let ways: [&dyn Fn(OwnedFd); 4] =
+            [&closed(Mode::empty()), &closed(Mode::WUSR | Mode::XUSR), &closed(Mode::RUSR), &deep];
+        for (number, hide) in ways.into_iter().enumerate() {
+            let parent = tempfile::tempdir().expect("a temporary directory");
+            let scratch = Scratch::make(&parent.path().join("run-1-1"), None).expect("scratch");
+            hide(openat(CWD, scratch.workspace(), DIRECTORY, Mode::empty()).expect("open"));
+            assert!(exceeds(scratch.root(), 1 << 20, 64), "way {number}");
+            assert!(!exceeds(scratch.root(), 4 << 20, 64), "way {number}");
+        }
     }
 }

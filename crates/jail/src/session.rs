@@ -33,6 +33,12 @@ pub(crate) struct SessionSupervisor<'a> {
     pub(crate) watchdog: Watchdog,
 }
 
+/// The exit code of a command that could not be started.
+const NOT_STARTED: i32 = 126;
+
+/// How many processes are reaped before limits and orders are looked at again: a guest can have them end for as long as it likes.
+const ENDED_AT_ONCE: u32 = 64;
+
 /// What goes on in a session.
 struct Going<'a> {
     session: SessionSupervisor<'a>,
@@ -78,10 +84,18 @@ impl SessionSupervisor<'_> {
 
 impl Going<'_> {
     fn step(&mut self, signals: &OwnedFd) -> io::Result<Then> {
-        while let Some((pid, status, _)) = reap_any()? {
+        let mut ended = 0;
+        while ended < ENDED_AT_ONCE
+            && let Some((pid, status, _)) = reap_any()?
+        {
             self.ended(pid, status);
+            ended += 1;
         }
-        let pause = self.watch();
+        let mut pause = self.watch();
+        if ended == ENDED_AT_ONCE {
+            // There may be more.
+            pause = Some(Duration::ZERO);
+        }
         let timeout = pause.map(|pause| Timespec { tv_sec: 0, tv_nsec: i64::from(pause.subsec_nanos()) });
         let mut events = [
             PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
@@ -130,6 +144,8 @@ impl Going<'_> {
             Ask::Start { batch } => {
                 if let Err(failure) = self.start(batch, descriptors) {
                     self.say(&Report::Failed(failure));
+                    // As of one whose command could not be executed: who waits for its end hears of it.
+                    self.say(&Report::BatchEnded { batch, command: 0, status: NOT_STARTED << 8 });
                 }
             }
             Ask::Interrupt { batch } => {
@@ -231,7 +247,7 @@ impl Going<'_> {
                 let failure = guest::enter(&lockdown, &command, &started.streams, &session.report);
                 // Nobody to tell when even this fails; the exit code still says that the program did not run.
                 wire::send(&session.report, &Report::Failed(failure), &[]).ok();
-                sys::exit_now(126)
+                sys::exit_now(NOT_STARTED)
             }
         }
     }

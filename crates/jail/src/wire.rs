@@ -62,6 +62,8 @@ pub(crate) struct Order {
     pub(crate) processes: u32,
     /// The server's number for it, if it is a session, which may be shown more folders.
     pub(crate) session: Option<u64>,
+    /// Its directory on the host, if it has one, for the launcher to remove where its supervisor does not live to do it.
+    pub(crate) scratch: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

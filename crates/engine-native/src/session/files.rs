@@ -41,7 +41,7 @@ pub(super) fn list(workspace: &OwnedFd, folder: Option<&WorkspacePath>) -> Resul
         let (kind, size) = match found {
             Found::File(stat) => (EntryKind::File, u64::try_from(stat.st_size).unwrap_or(0)),
             Found::Folder => (EntryKind::Folder, 0),
-            Found::Other => (EntryKind::Other, 0),
+            Found::Other(_) => (EntryKind::Other, 0),
         };
         let path = match std::str::from_utf8(path) {
             Ok(text) if !text.chars().any(char::is_control) => text.to_owned(),

@@ -29,8 +29,8 @@ impl NativeSession {
         loop {
             match self.room.news().await.map_err(EngineError::new)? {
                 News::Written(written) => return written.map_err(file_error),
-                News::Ended(end) => self.interpreters.retain(|_, interpreter| interpreter.batch != end.batch),
-                News::Cleared(_) => self.interpreters.clear(),
+                News::Ended(end) => self.forget(&[end.batch]),
+                News::Cleared(_) => self.forget_all(),
                 News::Resting(_) => {}
             }
         }

@@ -14,7 +14,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::driver::Answer;
-use crate::displays::{self, NoFrame};
+use crate::displays::{Frames, NoFrame};
 use crate::run;
 
 /// One interpreter, or another command that is on its way.
@@ -25,8 +25,8 @@ pub(super) struct Interpreter {
     cells: u32,
     control: OwnedReadHalf,
     writer: OwnedWriteHalf,
-    /// What came from it and is no whole frame yet.
-    read: Vec<u8>,
+    /// What came from it and was not heard yet.
+    read: Frames,
     /// What is to be sent to it.
     unsent: Vec<u8>,
     /// `None` once the guest closed it.
@@ -90,7 +90,7 @@ impl Interpreter {
             cells: 0,
             control,
             writer,
-            read: Vec::new(),
+            read: Frames::default(),
             unsent: Vec::new(),
             stdout: Some(stdout),
             stderr: Some(stderr),
@@ -101,7 +101,7 @@ impl Interpreter {
     /// The next of what it prints (into `buffers`) and says. Can be dropped and asked for again.
     pub(super) async fn hear(&mut self, buffers: &mut Buffers) -> Heard {
         loop {
-            match displays::next_frame(&mut self.read) {
+            match self.read.take() {
                 Ok(Some(answer)) => return Heard::Answer(answer),
                 Ok(None) => {}
                 Err(NoFrame) => return Heard::Gone,
@@ -116,7 +116,7 @@ impl Interpreter {
                     let count = count.unwrap_or(unsent.len()).min(unsent.len());
                     unsent.drain(..count);
                 }
-                count = control.read_buf(read) => {
+                count = control.read_buf(read.rest()) => {
                     if !matches!(count, Ok(1..)) {
                         return Heard::Gone;
                     }

@@ -49,12 +49,9 @@ impl NativeSession {
     ) -> Result<CellEnd, NativeError> {
         let source = &plan.names().source;
         if before.has(source) && !self.programs.contains(source) {
-            let message = format!("the session has a file `{source}`, which is what this program would be called");
-            return Err(NativeError::Refused(Refusal::new(
-                "code",
-                message,
-                "rename that file, or use another session",
-            )));
+            let message =
+                format!("the session has something called `{source}`, which is what this program would be called");
+            return Err(NativeError::Refused(Refusal::new("code", message, "rename that, or use another session")));
         }
         let plan_alone = plan.clone().with_layer(None);
         let recipe = recipe::for_plan(&plan_alone, tool, &self.shared.view, self.shared.walls()?)?;
@@ -102,7 +99,7 @@ impl NativeSession {
         };
         keeping.drain(pipes.stdout.as_ref(), pipes.stderr.as_ref());
         self.underway = None;
-        self.interpreters.retain(|_, interpreter| !others.contains(&interpreter.batch));
+        self.forget(&others);
         match death {
             Death::Ended(end) => {
                 let status = self.judge(end).await?;
