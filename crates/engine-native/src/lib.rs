@@ -223,6 +223,7 @@ impl Shared {
     async fn run(self: &Arc<Self>, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, NativeError> {
         let language = plan.language();
         let tool = self.tool_for(&plan)?;
+        let plan = recipe::plan_for(plan, &tool.found);
         let mut given: Vec<Given<'_>> =
             plan.files().iter().map(|file| (file.path.as_str(), file.contents.as_slice())).collect();
         given.push((&plan.names().source, plan.code()));

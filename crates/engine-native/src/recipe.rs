@@ -19,6 +19,17 @@ pub(crate) struct Recipe<'a> {
     pub(crate) contents: Vec<Cow<'a, [u8]>>,
 }
 
+/// The plan as its tool understands it: of those that find packages in a `node_modules`, only Deno knows `npm:`.
+pub(crate) fn plan_for(plan: Plan, tool: &FoundTool) -> Plan {
+    if tool.toolchain.packages != PackageUse::NodeModules || tool.toolchain.program == "deno" {
+        return plan;
+    }
+    match str::from_utf8(plan.code()).map(wanted::with_bare_packages) {
+        Ok(Cow::Owned(code)) => plan.with_code(code.into_bytes()),
+        Ok(Cow::Borrowed(_)) | Err(_) => plan,
+    }
+}
+
 /// The jail that runs `plan` with `tool`.
 pub(crate) fn for_plan<'a>(
     plan: &'a Plan,

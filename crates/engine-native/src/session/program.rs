@@ -53,7 +53,7 @@ impl NativeSession {
                 format!("the session has something called `{source}`, which is what this program would be called");
             return Err(NativeError::Refused(Refusal::new("code", message, "rename that, or use another session")));
         }
-        let plan_alone = plan.clone().with_layer(None);
+        let plan_alone = recipe::plan_for(plan.clone().with_layer(None), tool);
         let recipe = recipe::for_plan(&plan_alone, tool, &self.shared.view, self.shared.walls()?)?;
         let contents: Vec<&[u8]> = recipe.contents.iter().map(AsRef::as_ref).collect();
         let batch =
