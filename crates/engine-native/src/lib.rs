@@ -280,7 +280,7 @@ impl Shared {
         live: &mut dyn LiveOutput,
     ) -> Result<Finished, NativeError> {
         self.can_grant(plan)?;
-        let mut recipe = recipe::for_plan(plan, &tool.found, &self.view, self.walls()?)?;
+        let mut recipe = recipe::for_plan(plan, &tool.found, &self.view, self.walls()?, recipe::database(plan))?;
         recipe.spec.without.clone_from(&self.without);
         let contents: Vec<&[u8]> = recipe.contents.iter().map(AsRef::as_ref).collect();
         let (gate, log) = (gate(plan), egress::Log::default());

@@ -30,12 +30,13 @@ pub(crate) fn plan_for(plan: Plan, tool: &FoundTool) -> Plan {
     }
 }
 
-/// The jail that runs `plan` with `tool`.
+/// The jail that runs `plan` with `tool`. `database` is the name of the one in its workspace.
 pub(crate) fn for_plan<'a>(
     plan: &'a Plan,
     tool: &FoundTool,
     view: &View,
     walls: Walls,
+    database: Option<&str>,
 ) -> Result<Recipe<'a>, NativeError> {
     let language = plan.language();
     let kitchen = Kitchen {
@@ -43,7 +44,7 @@ pub(crate) fn for_plan<'a>(
         places: walls.places(),
         names: plan.names(),
         memory_mb: plan.limits().memory.whole_mib(),
-        database: database(plan),
+        database,
         egress: egress(plan),
     };
     let mut commands = Vec::new();
@@ -127,11 +128,17 @@ fn show(layer: &Layer, tool: &FoundTool, view: &mut View, walls: &Walls) -> Resu
     Ok(())
 }
 
-/// The one given file, not in a folder, that is an `SQLite` database. Of several, which is meant is the program's to say.
-fn database(plan: &Plan) -> Option<&str> {
-    let is_database = |contents: &[u8]| contents.starts_with(b"SQLite format 3\0");
-    let names = plan.files().iter().filter(|file| is_database(&file.contents)).map(|file| file.path.as_str());
-    let mut found = names.filter(|path| !path.contains('/'));
+/// How an `SQLite` database begins.
+pub(crate) const DATABASE: &[u8] = b"SQLite format 3\0";
+
+/// The one given file, not in a folder, that is an `SQLite` database.
+pub(crate) fn database(plan: &Plan) -> Option<&str> {
+    let databases = plan.files().iter().filter(|file| file.contents.starts_with(DATABASE));
+    only(databases.map(|file| file.path.as_str()).filter(|path| !path.contains('/')))
+}
+
+/// Of several databases, which is meant is the program's to say.
+pub(crate) fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
     found.next().filter(|_| found.next().is_none())
 }
 
