@@ -86,7 +86,7 @@ pub(crate) fn for_plan<'a>(
         }
         match preset.hook {
             Hook::Variable(name, value) => add_variable(&mut environment, name, &kitchen.fill(value)),
-            Hook::Argument(_) => return Err(NativeError::NoVariables(tool.toolchain.program)),
+            Hook::Argument(argument) => add_argument(&mut commands, plan, kitchen.fill(argument)),
         }
     }
     let program = (Place::Workspace, plan.names().source.as_str(), plan.code());
@@ -333,6 +333,13 @@ fn add_variable(environment: &mut Vec<String>, name: &str, value: &str) {
     match present {
         Some(options) if name == NODE_OPTIONS => *options = format!("{options} {value}"),
         Some(_) | None => environment.push(format!("{name}={value}")),
+    }
+}
+
+/// Adds an argument to the last command, before the program's path, behind which are only the program's own.
+fn add_argument(commands: &mut [Command], plan: &Plan, argument: String) {
+    if let Some(Command { arguments, .. }) = commands.last_mut() {
+        arguments.insert(arguments.len().saturating_sub(plan.args().len() + 1), argument);
     }
 }
 
