@@ -173,6 +173,24 @@ fn wasm() {
     all("wasm", &[("python", PYTHON), ("javascript", JAVASCRIPT), ("typescript", TYPESCRIPT), ("ruby", RUBY)]);
 }
 
+/// A shell goes on after most errors: its last one is the cell's.
+#[test]
+fn a_shell_tells_what_went_wrong() {
+    let mut client = Client::initialized();
+    for (code, stdin, kind, line) in [
+        ("echo 1\necho )", "", "SyntaxError", 2),
+        ("\n\nno_such_command", "one\n'two\\n'\n", "CommandNotFound", 3),
+        ("set -u\necho $nothing", "", "Error", 2),
+    ] {
+        let cell = json!({"session": "s", "language": "bash", "code": code, "stdin": stdin});
+        let result = client.run(&cell);
+        let error = &result["structuredContent"]["error"];
+        assert_eq!((&error["kind"], &error["line"]), (&json!(kind), &json!(line)), "{result:#}");
+    }
+    let cell = json!({"session": "s", "language": "bash", "code": "cat", "stdin": "one\n'two\\n'\n"});
+    assert_eq!(client.run(&cell)["structuredContent"]["stdout"], cell["stdin"]);
+}
+
 /// The only database of the workspace is a script's, whoever made it.
 #[test]
 fn a_script_has_the_sessions_database() {
