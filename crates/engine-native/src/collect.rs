@@ -108,6 +108,12 @@ impl Survey {
         (collection.finish(), Self(now))
     }
 
+    /// The files that are not in a folder, by name.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &OsStr> {
+        let files = self.0.iter().filter(|(path, seen)| matches!(seen, Seen::File(_)) && !path.contains(&b'/'));
+        files.map(|(path, _)| OsStr::from_bytes(path))
+    }
+
     /// Whether something has that name.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.0.contains_key(path.as_bytes())

@@ -223,6 +223,7 @@ impl Shared {
     async fn run(self: &Arc<Self>, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, NativeError> {
         let language = plan.language();
         let tool = self.tool_for(&plan)?;
+        let plan = recipe::plan_for(plan, &tool.found);
         let mut given: Vec<Given<'_>> =
             plan.files().iter().map(|file| (file.path.as_str(), file.contents.as_slice())).collect();
         given.push((&plan.names().source, plan.code()));
@@ -279,7 +280,7 @@ impl Shared {
         live: &mut dyn LiveOutput,
     ) -> Result<Finished, NativeError> {
         self.can_grant(plan)?;
-        let mut recipe = recipe::for_plan(plan, &tool.found, &self.view, self.walls()?)?;
+        let mut recipe = recipe::for_plan(plan, &tool.found, &self.view, self.walls()?, recipe::database(plan))?;
         recipe.spec.without.clone_from(&self.without);
         let contents: Vec<&[u8]> = recipe.contents.iter().map(AsRef::as_ref).collect();
         let (gate, log) = (gate(plan), egress::Log::default());

@@ -352,7 +352,7 @@ impl Shared {
 
     /// The jail of one that waits, and the contents of its files.
     fn waiting_spec(&self, plan: &Plan, tool: &FoundTool, kind: &Kind) -> Result<(Spec, Vec<Vec<u8>>), NativeError> {
-        let recipe = recipe::for_plan(plan, tool, &self.view, self.walls()?)?;
+        let recipe = recipe::for_plan(plan, tool, &self.view, self.walls()?, recipe::database(plan))?;
         let mut spec = recipe.spec;
         // All but the program's own: that comes later.
         let own = spec.files.iter().zip(&recipe.contents).filter(|(file, _)| file.place == Place::Build);

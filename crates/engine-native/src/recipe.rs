@@ -19,12 +19,24 @@ pub(crate) struct Recipe<'a> {
     pub(crate) contents: Vec<Cow<'a, [u8]>>,
 }
 
-/// The jail that runs `plan` with `tool`.
+/// The plan as its tool understands it: of those that find packages in a `node_modules`, only Deno knows `npm:`.
+pub(crate) fn plan_for(plan: Plan, tool: &FoundTool) -> Plan {
+    if tool.toolchain.packages != PackageUse::NodeModules || tool.toolchain.program == "deno" {
+        return plan;
+    }
+    match str::from_utf8(plan.code()).map(wanted::with_bare_packages) {
+        Ok(Cow::Owned(code)) => plan.with_code(code.into_bytes()),
+        Ok(Cow::Borrowed(_)) | Err(_) => plan,
+    }
+}
+
+/// The jail that runs `plan` with `tool`. `database` is the name of the one in its workspace.
 pub(crate) fn for_plan<'a>(
     plan: &'a Plan,
     tool: &FoundTool,
     view: &View,
     walls: Walls,
+    database: Option<&str>,
 ) -> Result<Recipe<'a>, NativeError> {
     let language = plan.language();
     let kitchen = Kitchen {
@@ -32,7 +44,7 @@ pub(crate) fn for_plan<'a>(
         places: walls.places(),
         names: plan.names(),
         memory_mb: plan.limits().memory.whole_mib(),
-        database: database(plan),
+        database,
         egress: egress(plan),
     };
     let mut commands = Vec::new();
@@ -74,7 +86,7 @@ pub(crate) fn for_plan<'a>(
         }
         match preset.hook {
             Hook::Variable(name, value) => add_variable(&mut environment, name, &kitchen.fill(value)),
-            Hook::Argument(_) => return Err(NativeError::NoVariables(tool.toolchain.program)),
+            Hook::Argument(argument) => add_argument(&mut commands, plan, kitchen.fill(argument)),
         }
     }
     let program = (Place::Workspace, plan.names().source.as_str(), plan.code());
@@ -116,11 +128,17 @@ fn show(layer: &Layer, tool: &FoundTool, view: &mut View, walls: &Walls) -> Resu
     Ok(())
 }
 
-/// The one given file, not in a folder, that is an `SQLite` database. Of several, which is meant is the program's to say.
-fn database(plan: &Plan) -> Option<&str> {
-    let is_database = |contents: &[u8]| contents.starts_with(b"SQLite format 3\0");
-    let names = plan.files().iter().filter(|file| is_database(&file.contents)).map(|file| file.path.as_str());
-    let mut found = names.filter(|path| !path.contains('/'));
+/// How an `SQLite` database begins.
+pub(crate) const DATABASE: &[u8] = b"SQLite format 3\0";
+
+/// The one given file, not in a folder, that is an `SQLite` database.
+pub(crate) fn database(plan: &Plan) -> Option<&str> {
+    let databases = plan.files().iter().filter(|file| file.contents.starts_with(DATABASE));
+    only(databases.map(|file| file.path.as_str()).filter(|path| !path.contains('/')))
+}
+
+/// Of several databases, which is meant is the program's to say.
+pub(crate) fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
     found.next().filter(|_| found.next().is_none())
 }
 
@@ -315,6 +333,13 @@ fn add_variable(environment: &mut Vec<String>, name: &str, value: &str) {
     match present {
         Some(options) if name == NODE_OPTIONS => *options = format!("{options} {value}"),
         Some(_) | None => environment.push(format!("{name}={value}")),
+    }
+}
+
+/// Adds an argument to the last command, before the program's path, behind which are only the program's own.
+fn add_argument(commands: &mut [Command], plan: &Plan, argument: String) {
+    if let Some(Command { arguments, .. }) = commands.last_mut() {
+        arguments.insert(arguments.len().saturating_sub(plan.args().len() + 1), argument);
     }
 }
 

@@ -145,13 +145,14 @@ impl NativeSession {
 
         let (stdout, stderr) = (keeping.stdout.finish(), keeping.stderr.finish());
         let value = end.answer.as_ref().and_then(Answer::value);
+        let cell = end.answer.as_ref().and_then(|answer| answer.done).map(driver::name);
         let error = match end.answer.as_ref().and_then(Answer::error) {
             None if !end.status.is_success() => diagnose(&Evidence {
                 language: plan.language().id,
                 step: end.step,
                 stderr: &stderr.text,
                 stdout: &stdout.text,
-                source: &plan.names().source,
+                source: cell.as_ref().unwrap_or(&plan.names().source),
             }),
             // Of what it was interrupted with.
             Some(_) if end.status == Status::TimedOut => None,

@@ -52,8 +52,8 @@ pub enum Hook {
 ///
 /// Arguments are templates: `{program}` is the tool's path, `{source}` the program's path in `{workspace}`, `{entry}` the name of
 /// its entry point (see [`ProgramNames`]), `{build}` a private directory for what a compiler writes, `{memory_mb}` the memory limit
-/// in MiB, `{database}` the one given file that is an `SQLite` database, else `:memory:`. Other braces stand for themselves. The
-/// caller's `args` are appended to `run`.
+/// in MiB, `{database}` the one file of the workspace that is an `SQLite` database, else `:memory:`. Other braces stand for
+/// themselves. The caller's `args` are appended to `run`.
 #[derive(Debug)]
 pub struct Toolchain {
     /// The program looked up on the tool path: the interpreter, or the compiler.

@@ -111,6 +111,13 @@ impl Plan {
         self
     }
 
+    /// The same run of another text.
+    #[must_use]
+    pub fn with_code(mut self, code: Vec<u8>) -> Self {
+        self.code = code;
+        self
+    }
+
     /// The same run with packages.
     #[must_use]
     pub fn with_layer(mut self, layer: Option<Layer>) -> Self {

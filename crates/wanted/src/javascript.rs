@@ -2,6 +2,8 @@
 mod tests;
 mod tokens;
 
+use std::borrow::Cow;
+
 use tokens::{Token, Tokens};
 
 use crate::found::Found;
@@ -14,6 +16,40 @@ use crate::npm::{NpmError, NpmSpec};
 /// comments, strings, templates and regular expressions, but code in a template's `${}` counts.
 pub fn javascript_imports(code: &str) -> Vec<String> {
     let mut found = Found::default();
+    for specifier in specifiers(code) {
+        found.add(specifier);
+    }
+    found.into_names()
+}
+
+/// The program with `npm:zod@^3/v4` as `zod/v4` wherever it imports that, which is how all but Deno know a package. Its lines stay where
+/// they are. A module of Node's own that has the package's name comes before it.
+pub fn with_bare_packages(code: &str) -> Cow<'_, str> {
+    let mut text = String::new();
+    let mut rest = 0;
+    for specifier in specifiers(code) {
+        let Some(package) = specifier.strip_prefix("npm:").map(|package| package.trim_start_matches('/')) else {
+            continue;
+        };
+        let spec = without_subpath(package);
+        let Ok(name) = NpmSpec::parse(spec) else { continue };
+        // A specifier is a piece of the program.
+        let start = specifier.as_ptr().addr() - code.as_ptr().addr();
+        text.push_str(code.get(rest..start).unwrap_or_default());
+        text.push_str(name.name());
+        text.push_str(package.get(spec.len()..).unwrap_or_default());
+        rest = start + specifier.len();
+    }
+    if rest == 0 {
+        return Cow::Borrowed(code);
+    }
+    text.push_str(code.get(rest..).unwrap_or_default());
+    Cow::Owned(text)
+}
+
+/// What [`javascript_imports`] is made of: each as often as it is imported.
+fn specifiers(code: &str) -> Vec<&str> {
+    let mut found = Vec::new();
     let mut in_clause = false;
     let mut last = [Token::Mark(b';'); 5];
     for token in Tokens::of(code) {
@@ -26,13 +62,13 @@ pub fn javascript_imports(code: &str) -> Vec<String> {
                 Token::Mark(b'('),
                 Token::Literal(specifier),
                 Token::Mark(b')' | b','),
-            ] if before != PROPERTY => found.add(specifier),
+            ] if before != PROPERTY => found.push(specifier),
             [.., before, Token::Word("import"), Token::Literal(specifier)] if before != PROPERTY => {
-                found.add(specifier);
+                found.push(specifier);
                 in_clause = false;
             }
             [.., Token::Word("from"), Token::Literal(specifier)] if in_clause => {
-                found.add(specifier);
+                found.push(specifier);
                 in_clause = false;
             }
             [.., before, Token::Word("import" | "export")] => in_clause = before != PROPERTY,
@@ -44,7 +80,7 @@ pub fn javascript_imports(code: &str) -> Vec<String> {
             _ => in_clause = false,
         }
     }
-    found.into_names()
+    found
 }
 
 /// What makes the next word the name of a property, whatever it says.

@@ -17,7 +17,7 @@ mod requirement;
 
 pub use distribution::{distribution_for, distribution_of, is_namespace, is_python_standard, normalise};
 pub use excerpt::Excerpt;
-pub use javascript::{javascript_imports, npm_package_of};
+pub use javascript::{javascript_imports, npm_package_of, with_bare_packages};
 pub use metadata::{MetadataError, ScriptMetadata, python_satisfies, script_metadata};
 pub use npm::{NpmError, NpmSpec};
 pub use optional::{has_optional_extension, optional_extensions};

@@ -47,6 +47,25 @@ fn everything_that_can_be_sent_arrives() {
 }
 
 #[test]
+fn variables_arrive_in_every_language_that_has_them() {
+    let mut client = Client::initialized();
+    let javascript = "console.log(n.x[0] + 1, process.argv.slice(2).join())";
+    for (language, code) in [
+        ("python", "import sys\nprint(n['x'][0] + 1, ','.join(sys.argv[1:]))"),
+        ("javascript", javascript),
+        ("typescript", javascript),
+    ] {
+        for engine in ["wasm", "native"] {
+            let variables = json!({"n": {"x": [1.5, null]}});
+            let result = client.run(&json!({
+                "language": language, "engine": engine, "code": code, "variables": variables, "args": ["a", "b c"],
+            }));
+            assert_eq!(result["structuredContent"]["stdout"], "2.5 a,b c\n", "{engine}, {language}: {result:#}");
+        }
+    }
+}
+
+#[test]
 fn files_come_back_as_resources_and_pictures() {
     let mut client = Client::initialized();
     let code = "import struct, zlib\n\

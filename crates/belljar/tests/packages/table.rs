@@ -95,6 +95,31 @@ fn typescript() {
     check("typescript", "auto", &JAVASCRIPT);
 }
 
+/// Node and Deno, in programs and in sessions: that the package was asked for in the import makes no difference.
+#[test]
+fn npm_packages_by_their_own_scheme_in_native() {
+    let mut client = Client::initialized();
+    for code in [
+        "import { z } from 'npm:zod@3.22.4'\nconsole.log(z.string().parse('hi'))",
+        "import('npm:lodash/toLower.js').then(({ default: lower }) => console.log(lower('HI')))",
+        "const { z } = require('npm:zod@3.22.4')\nconsole.log(z.string().parse('hi'))",
+    ] {
+        for (language, session) in [("javascript", None), ("javascript", Some("a")), ("typescript", Some("b"))] {
+            let mut arguments = json!({"language": language, "engine": "native", "code": code});
+            if let Some(session) = session {
+                arguments["session"] = session.into();
+            }
+            let result = client.run(&arguments);
+            assert_eq!(printed(&result), "hi\n", "{arguments}: {result:#}");
+            assert_eq!(result["structuredContent"]["engine"], "native");
+        }
+    }
+    let code = "import { z } from 'npm:zod@3.22.4'\n\nthrow new TypeError(z.string().parse('no'))";
+    let result = client.run(&json!({"language": "javascript", "engine": "native", "code": code}));
+    assert_eq!(result["structuredContent"]["error"]["line"], 3, "{result:#}");
+    assert_eq!(result["structuredContent"]["files"], json!([]), "the program is none of its files: {result:#}");
+}
+
 /// All ways to ask, and that the result tells.
 #[test]
 fn versions_are_those_that_were_asked_for() {

@@ -181,6 +181,46 @@ fn wasm() {
     all("wasm", &[("python", PYTHON), ("javascript", JAVASCRIPT), ("typescript", TYPESCRIPT), ("ruby", RUBY)]);
 }
 
+/// A shell goes on after most errors: its last one is the cell's.
+#[test]
+fn a_shell_tells_what_went_wrong() {
+    let mut client = Client::initialized();
+    for (code, stdin, kind, line) in [
+        ("echo 1\necho )", "", "SyntaxError", 2),
+        ("\n\nno_such_command", "one\n'two\\n'\n", "CommandNotFound", 3),
+        ("set -u\necho $nothing", "", "Error", 2),
+    ] {
+        let cell = json!({"session": "s", "language": "bash", "code": code, "stdin": stdin});
+        let result = client.run(&cell);
+        let error = &result["structuredContent"]["error"];
+        assert_eq!((&error["kind"], &error["line"]), (&json!(kind), &json!(line)), "{result:#}");
+    }
+    let cell = json!({"session": "s", "language": "bash", "code": "cat", "stdin": "one\n'two\\n'\n"});
+    assert_eq!(client.run(&cell)["structuredContent"]["stdout"], cell["stdin"]);
+}
+
+/// The only database of the workspace is a script's, whoever made it.
+#[test]
+fn a_script_has_the_sessions_database() {
+    for engine in ["native", "wasm"] {
+        let mut client = Client::initialized();
+        let mut cell = |language: &str, code: &str| {
+            client.run(&json!({"session": "q", "engine": engine, "language": language, "code": code}))
+        };
+        let script = "import sqlite3\nwith sqlite3.connect('q.db') as db:\n    db.execute('create table t(n)')\n";
+        let made = cell("python", script);
+        assert_eq!(made["structuredContent"]["exit_code"], 0, "{made:#}");
+        for sum in 1..3 {
+            let result = cell("sql", "insert into t values (1); select sum(n) as sum from t;");
+            assert_eq!(result["structuredContent"]["stdout"], format!("sum\n---\n{sum}  \n"), "{engine}: {result:#}");
+        }
+        // Of several none is meant.
+        cell("python", &script.replace("q.db", "r.db"));
+        let result = cell("sql", "select count(*) as tables from sqlite_master;");
+        assert_eq!(result["structuredContent"]["stdout"], "tables\n------\n0     \n", "{engine}: {result:#}");
+    }
+}
+
 /// Languages without a live interpreter have the workspace in common.
 #[test]
 fn programs_share_the_workspace() {

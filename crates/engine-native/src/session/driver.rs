@@ -81,6 +81,11 @@ pub(super) fn frame(driver: &Driver, plan: &Plan, number: u32, paths: &[String])
     frame
 }
 
+/// What messages call a cell.
+pub(super) fn name(number: u32) -> String {
+    format!("<cell {number}>")
+}
+
 fn json(plan: &Plan, number: u32, paths: &[String], (code, stdin): (&str, &str)) -> Vec<u8> {
     let variables: Vec<String> =
         plan.variables().iter().map(|variable| format!("\"{}\":{}", variable.name, variable.json)).collect();
@@ -88,7 +93,7 @@ fn json(plan: &Plan, number: u32, paths: &[String], (code, stdin): (&str, &str))
         plan.env().iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
     let head = serde_json::json!({
         "cell": number,
-        "file": format!("<cell {number}>"),
+        "file": name(number),
         "code": code,
         "stdin": stdin,
         "args": plan.args(),
@@ -104,9 +109,9 @@ fn json(plan: &Plan, number: u32, paths: &[String], (code, stdin): (&str, &str))
     text.into_bytes()
 }
 
-/// A cell for a shell: its surroundings as commands, then its own text, in lines of its own.
+/// A cell for a shell: its surroundings as commands, all on one line, and its own text, which begins on that line and so keeps its numbers.
 fn shell(plan: &Plan, code: &str, stdin: &str) -> Vec<u8> {
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    let quoted = |text: &str| format!("$'{}'", text.replace('\\', r"\\").replace('\'', r"\'").replace('\n', r"\n"));
     let exports = plan.env().iter().map(|(name, value)| format!("export {name}={}; ", quoted(value)));
     let arguments: Vec<String> = plan.args().iter().map(|argument| quoted(argument)).collect();
     let arguments = format!("set -- {}; ", arguments.join(" "));

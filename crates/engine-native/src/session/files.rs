@@ -8,7 +8,8 @@ use rustix::fs::OFlags;
 use sandbox::{EntryKind, FileError, FilePart, FileRead, FolderEntry, WorkspacePath};
 
 use super::room::file_error;
-use crate::collect::{Found, open_beneath, walk};
+use crate::collect::{Found, Survey, open_beneath, walk};
+use crate::recipe;
 
 /// Reads a part of a file.
 pub(super) fn read(workspace: &OwnedFd, path: &WorkspacePath, part: FilePart) -> Result<FileRead, FileError> {
@@ -29,6 +30,15 @@ pub(super) fn read(workspace: &OwnedFd, path: &WorkspacePath, part: FilePart) ->
     let mut bytes = Vec::new();
     file.take(part.limit).read_to_end(&mut bytes).map_err(failed)?;
     Ok(FileRead { bytes, size: metadata.len() })
+}
+
+/// The one file, not in a folder, that is an `SQLite` database.
+pub(super) fn database(workspace: &OwnedFd, survey: &Survey) -> Option<String> {
+    let head = FilePart { offset: 0, limit: recipe::DATABASE.len() as u64 };
+    let paths = survey.names().filter_map(|name| WorkspacePath::new(name).ok());
+    let is_database =
+        |path: &WorkspacePath| read(workspace, path, head).is_ok_and(|read| read.bytes == recipe::DATABASE);
+    recipe::only(paths.filter(is_database)).map(|path| path.to_string())
 }
 
 /// What is in a folder and below it.

@@ -11,7 +11,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::interpreter::{Buffers, Keeping};
 use super::room::News;
-use super::{CellEnd, Death, GRACE, NativeSession, Time};
+use super::{CellEnd, Death, GRACE, NativeSession, Time, files};
 use crate::collect::Survey;
 use crate::error::NativeError;
 use crate::tools::FoundTool;
@@ -53,8 +53,10 @@ impl NativeSession {
                 format!("the session has something called `{source}`, which is what this program would be called");
             return Err(NativeError::Refused(Refusal::new("code", message, "rename that, or use another session")));
         }
-        let plan_alone = plan.clone().with_layer(None);
-        let recipe = recipe::for_plan(&plan_alone, tool, &self.shared.view, self.shared.walls()?)?;
+        let wants_database = tool.toolchain.run.contains(&"{database}");
+        let database = if wants_database { files::database(self.room.workspace(), before) } else { None };
+        let plan_alone = recipe::plan_for(plan.clone().with_layer(None), tool);
+        let recipe = recipe::for_plan(&plan_alone, tool, &self.shared.view, self.shared.walls()?, database.as_deref())?;
         let contents: Vec<&[u8]> = recipe.contents.iter().map(AsRef::as_ref).collect();
         let batch =
             Batch { environment: recipe.spec.environment, files: recipe.spec.files, commands: recipe.spec.commands };

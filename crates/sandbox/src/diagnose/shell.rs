@@ -67,6 +67,10 @@ mod tests {
             found("SyntaxError", "syntax error near unexpected token `)'", 2),
         );
         bash.run(
+            "/box/main.sh: eval: line 2: syntax error near unexpected token `)'\n/box/main.sh: eval: line 2: `  echo )'\n",
+            found("SyntaxError", "syntax error near unexpected token `)'", 2),
+        );
+        bash.run(
             "/box/main.sh: line 3: nosuchcommand: command not found\n",
             found("CommandNotFound", "nosuchcommand: command not found", 3),
         );

@@ -65,6 +65,8 @@ impl<'a> Source<'a> {
         let (_, after) = self.mentions(text).next().filter(|(before, _)| before.is_empty())?;
         // GHC gives a span of lines as `main.hs:(3,1)-(4,7): `, tsc and mcs a column as `main.ts(3,7): `.
         let after = after.trim_start_matches([':', '(', ' ']);
+        // Bash says so when it is `eval` that could not read the text, as it is with the cells of a session.
+        let after = after.strip_prefix("eval: ").unwrap_or(after);
         let (line, after) = line_number(after.strip_prefix("line ").unwrap_or(after))?;
         let column = after.strip_prefix(':').or_else(|| after.strip_prefix(", ")).or_else(|| after.strip_prefix(','));
         let after = column.and_then(without_column).unwrap_or(after);

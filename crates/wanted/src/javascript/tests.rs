@@ -107,6 +107,32 @@ fn packages_of_specifiers() {
 }
 
 #[test]
+fn packages_without_their_scheme() {
+    let check = |code: &str, expected: &str| assert_eq!(with_bare_packages(code), expected);
+    check("import { z } from 'npm:zod'; z\n", "import { z } from 'zod'; z\n");
+    check(
+        "export * from \"npm:zod@^3/v4\";\nimport 'npm:/@a/b@1.2/c/d.js'",
+        "export * from \"zod/v4\";\nimport '@a/b/c/d.js'",
+    );
+    check(
+        "import {\n  z,\n} from 'npm:zod' // ☃\nimport(`npm:zod@3`)",
+        "import {\n  z,\n} from 'zod' // ☃\nimport(`zod`)",
+    );
+    check("require('npm:zod'), import('npm:zod', {})", "require('zod'), import('zod', {})");
+    for same in [
+        "",
+        "import 'zod'",
+        "'npm:zod'",
+        "// import 'npm:zod'",
+        "f('npm:zod')",
+        "import 'npm:zod@wh at'",
+        "import 'npm:'",
+    ] {
+        assert!(matches!(with_bare_packages(same), Cow::Borrowed(text) if text == same), "{same}");
+    }
+}
+
+#[test]
 fn specifiers_that_cannot_be_packages() {
     let check = |specifier: &str, expected: fn(crate::Excerpt) -> NpmError, shown: &str| {
         assert_eq!(npm_package_of(specifier), Some(Err(expected(crate::Excerpt::of(shown)))), "{specifier}");

@@ -52,16 +52,22 @@ function importerOf(folder) {
   return importers.get(folder);
 }
 
-async function importModule(specifier, options) {
-  const isPackage = !/^(?:\.{0,2}\/|[a-z]+:)/.test(`${specifier}`);
+/** `npm:zod@^3/v4` as `zod/v4`: which version that is was decided when it was installed. */
+function withoutScheme(specifier) {
+  return `${specifier}`.replace(/^npm:\/*((?:@[^/]+\/)?[^/@]+)(?:@[^/]*)?(?=\/|$)/, '$1');
+}
+
+async function importModule(given, options) {
+  const specifier = withoutScheme(given);
+  const isPackage = !/^(?:\.{0,2}\/|[a-z]+:)/.test(specifier);
   let failure;
   for (const folder of isPackage ? [workspace, ...packageFolders] : [workspace]) {
     try {
-      return await importerOf(folder)(`${specifier}`, options);
+      return await importerOf(folder)(specifier, options);
     } catch (error) {
       // Deno's has no code.
       const isMissing = /MODULE_NOT_FOUND$/.test(error?.code) || /not a dependency/.test(error?.message);
-      if (!isMissing || !error.message.includes(`${specifier}`.split('/')[0])) throw error;
+      if (!isMissing || !error.message.includes(specifier.split('/')[0])) throw error;
       failure ??= error;
     }
   }
@@ -70,13 +76,14 @@ async function importModule(specifier, options) {
 
 function requireOf(file) {
   const require = Module.createRequire(file);
-  if (globalThis.Deno === undefined) return require;
   // Deno has no NODE_PATH.
-  const find = (specifier) => {
+  const isDeno = globalThis.Deno !== undefined;
+  const find = (given) => {
+    const specifier = typeof given === 'string' ? withoutScheme(given) : given;
     try {
       return require(specifier);
     } catch (error) {
-      if (error?.code !== 'MODULE_NOT_FOUND' || /^\.{0,2}\//.test(specifier)) throw error;
+      if (!isDeno || error?.code !== 'MODULE_NOT_FOUND' || /^\.{0,2}\//.test(specifier)) throw error;
       for (const folder of packageFolders) {
         try {
           return Module.createRequire(path.join(folder, 'cell.js'))(specifier);

@@ -89,6 +89,13 @@ const DENO: Toolchain = Toolchain {
         "{source}",
     ],
     env: &[("DENO_DIR", "{build}/deno"), ("DENO_NO_UPDATE_CHECK", "1"), ("NO_COLOR", "1")],
+    variables: Some(Preset {
+        file: (
+            "variables.mjs",
+            "Object.assign(globalThis, JSON.parse(Deno.readTextFileSync(import.meta.dirname + '/variables.json')));\n",
+        ),
+        hook: Hook::Argument("--preload={build}/variables.mjs"),
+    }),
     waiting: Some(Preset {
         file: ("waiting.mjs", include_str!("waiting.mjs")),
         hook: Hook::Argument("--preload={build}/waiting.mjs"),
