@@ -276,7 +276,12 @@ fn endless_output(setup: Setup) {
     let started = Instant::now();
     let Some(watched) = guest.run(setup, "abc\n") else { return };
     watched.check(Ending::TimedOut);
-    assert!(watched.report.dropped.stdout > 0 && watched.report.dropped.stderr > 0, "{:?}", watched.report.dropped);
+    assert!(
+        watched.report.dropped.stdout > 0 && watched.report.dropped.stderr > 0,
+        "{:?} {:.200}",
+        watched.report.dropped,
+        watched.report.stderr
+    );
     assert!(started.elapsed() < Duration::from_mins(1), "{:?}", started.elapsed());
 }
 
