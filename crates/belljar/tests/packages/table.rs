@@ -8,7 +8,7 @@ use crate::printed;
 /// A program, what it prints, and the engine that `auto` chooses.
 type Row = (&'static str, &'static str, &'static str);
 
-const PYTHON_IN_WASM: [Row; 8] = [
+const PYTHON_IN_WASM: [Row; 9] = [
     ("from sympy import integrate, symbols\nx = symbols('x')\nprint(integrate(x**2, x))", "x**3/3\n", "wasm"),
     ("import networkx as nx\nprint(nx.shortest_path(nx.cycle_graph(6), 0, 2))", "[0, 1, 2]\n", "wasm"),
     ("import jinja2\nprint(jinja2.Template('hi {{ n }}').render(n=3))", "hi 3\n", "wasm"),
@@ -22,6 +22,11 @@ const PYTHON_IN_WASM: [Row; 8] = [
     ("import yaml\nprint(yaml.safe_load('a: [1, 2]'))", "{'a': [1, 2]}\n", "wasm"),
     (
         "import networkx as nx, numpy as np\nprint(nx.to_numpy_array(nx.path_graph(3)).sum() == np.float64(4))",
+        "True\n",
+        "wasm",
+    ),
+    (
+        "import importlib.metadata, numpy, six\nprint(importlib.metadata.version('six') == six.__version__)",
         "True\n",
         "wasm",
     ),
