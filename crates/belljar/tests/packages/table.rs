@@ -32,7 +32,7 @@ const PYTHON_IN_WASM: [Row; 9] = [
     ),
 ];
 
-const PYTHON_IN_NATIVE: [Row; 8] = [
+const PYTHON_IN_NATIVE: [Row; 9] = [
     ("import pandas as pd\nprint(pd.Series([1, 2]).sum())", "3\n", "native"),
     ("from scipy import optimize\nprint(round(optimize.brentq(lambda x: x * x - 2, 0, 2), 6))", "1.414214\n", "native"),
     (
@@ -49,6 +49,12 @@ const PYTHON_IN_NATIVE: [Row; 8] = [
     ("from lxml import etree\nprint(etree.fromstring('<a><b/></a>')[0].tag)", "b\n", "native"),
     ("from pydantic import BaseModel\nclass A(BaseModel):\n    x: int\nprint(A(x='3'))", "x=3\n", "native"),
     ("import polars as pl\nprint(pl.DataFrame({'a': [1, 2]})['a'].sum())", "3\n", "native"),
+    // WebAssembly has no `ssl`, so there it ends before it finds that it has no network either.
+    (
+        "import requests\ntry:\n    requests.get('https://example.com')\nexcept requests.ConnectionError:\n    print('offline')",
+        "offline\n",
+        "native",
+    ),
 ];
 
 const JAVASCRIPT: [Row; 8] = [
