@@ -33,7 +33,7 @@ main() {
   build_python
   step "fetch NumPy"
   fetch_numpy
-  once unpack_numpy separate_legacy_random "$BELLJAR_RECIPES"/numpy/{cross.ini,include/fenv.h}
+  once unpack_numpy use_wide_integers use_wide_random_integers "$BELLJAR_RECIPES"/numpy/{cross.ini,include/fenv.h}
   step "configure NumPy for WebAssembly"
   once configure_numpy
   step "compile NumPy for WebAssembly"
@@ -70,16 +70,60 @@ unpack_numpy() {
   # WASI cannot duplicate a descriptor, so a C stream shares the Python file's own: flushed at the end, not closed. One stream leaks.
   edit numpy/_core/include/numpy/npy_3kcompat.h 's|PyObject_CallMethod\(os, "dup", "i", fd\)|PyLong_FromLong(fd)|'
   edit numpy/_core/include/numpy/npy_3kcompat.h 's|fclose\(handle\)|fflush(handle)|g'
-  separate_legacy_random
+  use_wide_integers
+  use_wide_random_integers
 }
 
-# mtrand has its own copy of distributions.c, where integers are `long` (32 bits here); libnpyrandom.a has the Generator's (64 bits). As
-# shared libraries they never meet. In one static link the first would win, and a caller with the other signature would trap. So
-# every random_* in mtrand's sources gets another name.
-separate_legacy_random() {
-  grep -ohE '\brandom_[a-zA-Z0-9_]+[[:space:]]*\(' numpy/random/src/distributions/*.c numpy/_core/include/numpy/random/distributions.h |
-    tr -d ' (' | sort -u | sed 's/.*/#define & mtrand_&/' >mtrand_names.h
-  edit numpy/random/meson.build "s|'-DNP_RANDOM_LEGACY=1'|'-DNP_RANDOM_LEGACY=1', '-include', '$NUMPY/mtrand_names.h'|"
+# Pointers have 32 bits here, and so would have NumPy's sizes and indices, its default integer and its sums: `np.arange(100000).sum()` would
+# be wrong, silently. So `npy_intp` has 64 bits, as on the machines that results are compared with. Memory still has what 32 bits can count;
+# the size of every array is counted by `npy_mul_sizes_with_overflow`. The compiler finds sizes of the one kind that are used as the other: a
+# pointer to them is an error (cross.ini).
+use_wide_integers() {
+  edit numpy/_core/meson.build "s/('NPY_SIZEOF_U?INTP'), 'size_t'/\$1, 'long long'/g"
+  edit numpy/_core/include/numpy/npy_common.h 's/typedef Py_ssize_t npy_intp;\ntypedef size_t npy_uintp;/typedef long long npy_intp;\ntypedef unsigned long long npy_uintp;/'
+  edit numpy/_core/src/multiarray/alloc.h 's/(UserNEW\(|UserFREE\(void \* p, )npy_uintp/$1size_t/g'
+  edit numpy/_core/src/common/templ_common.h.src 's/(npy_mul_sizes_with_overflow .*?return __builtin_mul_overflow\(a, b, r\))/$1 || *r > PY_SSIZE_T_MAX/s'
+  # An iterator's slots hold pointers or sizes.
+  edit numpy/_core/src/multiarray/nditer_impl.h 's/NPY_SIZEOF_PY_INTPTR_T/NPY_SIZEOF_INTP/g and s/\bPy_intptr_t\b/npy_intp/g'
+  edit numpy/_core/src/multiarray/nditer_templ.c.src 's/(memcpy\(ptrs, NIT_DATAPTRS\(iter\), )NPY_SIZEOF_INTP/$1sizeof(char *)/'
+  # What CPython fills in, or reads, has its sizes.
+  edit numpy/_core/src/multiarray/mapping.c 's/npy_intp (start, stop, step, n_steps;)/Py_ssize_t $1/'
+  edit numpy/_core/src/multiarray/iterators.c 's/npy_intp stop;\n(\s+if \(PySlice_GetIndicesEx\(op, max, )&i, &stop, step_size, n_steps(\) < 0\) \{\s+goto fail;\s+\})/Py_ssize_t start, stop, step, steps;\n$1&start, &stop, &step, &steps$2\n        i = start, *step_size = step, *n_steps = steps;/'
+  edit numpy/_core/src/multiarray/array_method.c 's/Py_ssize_t (length = -1|subloopsize);/npy_intp $1;/g'
+  local file
+  for file in string_ufuncs stringdtype_ufuncs; do
+    edit "numpy/_core/src/umath/$file.cpp" 's/(#include <Python.h>\n)/$1#include <algorithm>\n/'
+    edit "numpy/_core/src/umath/$file.cpp" 's/npy_intp (start|stop|step) = \*\(npy_intp ?\*\)\s*(\w+);/Py_ssize_t $1 = std::clamp<npy_intp>(*(npy_intp *)$2, -PY_SSIZE_T_MAX, PY_SSIZE_T_MAX);/g'
+  done
+  edit numpy/_core/src/multiarray/textreading/readtext.c 's/Py_ssize_t (skiplines|max_rows)/npy_intp $1/g'
+  edit numpy/_core/src/multiarray/nditer_pywrap.c 's/"nn", &istart/"LL", &istart/'
+  edit numpy/_core/src/multiarray/buffer.c 's/info->shape = \(npy_intp \*\)/info->shape = (Py_ssize_t *)/'
+  edit numpy/_core/src/multiarray/buffer.c 's/native \? NPY_(U?)INTP/native ? NPY_$1LONG/g'
+  edit numpy/_core/src/multiarray/arraytypes.c.src 's/NPY_SIZEOF_PY_INTPTR_T == NPY_SIZEOF_INTP/NPY_SIZEOF_PY_INTPTR_T <= NPY_SIZEOF_INTP/'
+  # A number that counts no memory.
+  edit numpy/_core/src/multiarray/compiled_base.c 's/npy_mul_sizes_with_overflow\(&s, s, (dimensions\.ptr\[i\])\)/__builtin_mul_overflow(s, $1, &s)/g'
+  # A format has no types: what is printed must have the size that it says.
+  for file in _core/src/multiarray/{shape,common,convert_datatype,item_selection}.c _core/src/umath/string_ufuncs.cpp linalg/umath_linalg.cpp; do
+    edit "numpy/$file" 's/%zd/%lld/g'
+  done
+  edit numpy/_core/src/umath/ufunc_object.c 's/size %zd is different "(\s+)"from %zd/size %lld is different "$1"from %lld/'
+  edit numpy/_core/src/umath/loops.c.src 's/does not support argument %d/does not support argument %lld/'
+  edit numpy/_core/src/multiarray/textreading/rows.c 's/max_rows=%zd/max_rows=%lld/'
+  edit numpy/_core/src/multiarray/descriptor.c 's/(requires|requires alignment of|field alignment) %d/$1 %lld/g'
+  edit numpy/_core/src/multiarray/ctors.c 's/item size %d/item size %lld/'
+  edit numpy/_core/src/multiarray/multiarraymodule.c 's/size %d and the array at index %d has size %d/size %lld and the array at index %d has size %lld/'
+  edit numpy/_core/src/multiarray/scalartypes.c.src 's/"%" NPY_INTP_FMT "w"/"%zdw"/'
+}
+
+# The older generator draws `long`s, which are 64 bits there too. Besides, it has its own copy of distributions.c: as a shared library it never
+# meets the Generator's, in one static link the first wins, and so both must have the same types.
+use_wide_random_integers() {
+  edit numpy/_core/include/numpy/random/distributions.h 's/RAND_INT_TYPE long\n#define RAND_INT_MAX LONG_MAX/RAND_INT_TYPE int64_t\n#define RAND_INT_MAX INT64_MAX/'
+  edit numpy/random/src/distributions/distributions.c 's/#if ULONG_MAX <= 0xffffffffUL/#if 0/'
+  edit numpy/random/_common.pyx 's/cdef extern from "limits.h":\n    cdef long LONG_MAX/cdef extern from "stdint.h":\n    cdef int64_t LONG_MAX "INT64_MAX"/'
+  edit numpy/random/_common.pyx "s/np\.iinfo\('l'\)/np.iinfo('int64')/g"
+  edit numpy/random/mtrand.pyx 's/(<|cdef |self, |_state, |\bn, )long\b/$1int64_t/g'
+  edit numpy/random/mtrand.pyx "s/np\.long\b/np.int64/g and s/np\.dtype\(\"long\"\)/np.dtype(np.int64)/ and s/astype\('l'/astype('q'/"
 }
 
 # meson and ninja both call the compiler with our pyconfig.h before the native one.

@@ -398,11 +398,14 @@ $LOAD_PATH.concat(Dir["/usr/local/lib/ruby/gems/*/gems/*/lib"].sort)
 $stdout.sync = $stderr.sync = true
 Dir.chdir("/box")
 
-# Part of every Ruby that is started from the command line.
+# Part of every Ruby that is started from the command line: `pp` loads itself there, the rest comes with `rubygems`.
 require "error_highlight"
 require "did_you_mean"
+require "pp"
+require "monitor"
+require "rubygems/requirement"
 Belljar.preload(%w[
-  json prism set time date stringio strscan securerandom digest digest/sha2 digest/md5 erb ostruct csv optparse pp prettyprint forwardable delegate
+  json prism set time date stringio strscan securerandom digest digest/sha2 digest/md5 erb ostruct csv optparse forwardable delegate
   etc tempfile tmpdir fileutils benchmark timeout yaml psych matrix prime logger uri shellwords singleton observer base64 English tsort
-  weakref find open3 pathname monitor zlib random/formatter json/add/core
+  weakref find open3 pathname zlib random/formatter json/add/core
 ])

@@ -1,5 +1,5 @@
 //! NumPy's own tests, in the WebAssembly Python: `numpy/files.txt` says which of them pass, and why the others are not run. And the numbers
-//! that its generators draw, beside those of NumPy's own wheel.
+//! that its generators draw, and its integers, beside those of NumPy's own wheel.
 //!
 //! `BELLJAR_TEST_ALL` runs the slow files too.
 
@@ -27,6 +27,9 @@ const RUN_FILES: &str = include_str!("numpy/run_files.py");
 const DISTRIBUTIONS: &str = include_str!("numpy/distributions.py");
 /// What `numpy/distributions.py` gives with the wheel of NumPy 2.3.5 for `x86_64`.
 const DRAWN_NATIVELY: &str = include_str!("numpy/distributions.txt");
+const INTEGERS: &str = include_str!("numpy/integers.py");
+/// What `numpy/integers.py` gives with the same.
+const INTEGERS_NATIVELY: &str = include_str!("numpy/integers.txt");
 
 /// pytest and what it needs: pure Python, read from the wheels as they are.
 const PYTEST: &[&str] = &["pytest==9.2.0", "pluggy==1.7.0", "iniconfig==2.3.1", "packaging==26.3", "pygments==2.21.0"];
@@ -98,19 +101,56 @@ fn every_file_is_named() {
     assert!(unnamed.is_empty() && gone.is_empty(), "not in files.txt: {unnamed:?}; not in NumPy: {gone:?}");
 }
 
-/// W10: two generators of NumPy's have functions of the same name and other types. Whoever calls the wrong one draws other numbers, or traps.
+/// W10: two generators of NumPy's have functions of the same name. Whoever calls the wrong one draws other numbers, or traps.
 #[test]
 fn generators_draw_what_they_draw_natively() {
+    gives(DISTRIBUTIONS, DRAWN_NATIVELY);
+}
+
+/// Pointers have 32 bits in WebAssembly; integers, sums and indices have 64 all the same.
+#[test]
+fn integers_are_those_of_64_bits() {
+    gives(INTEGERS, INTEGERS_NATIVELY);
+}
+
+/// Memory still ends where 32 bits do, and says so.
+#[test]
+fn arrays_beyond_the_memory_of_32_bits_are_refused() {
+    let code = r#"
+import numpy as np
+
+def refused(make):
+    try:
+        make()
+    except (MemoryError, OverflowError, TypeError, ValueError):
+        return True
+    return False
+
+makers = [
+    lambda: np.zeros(2**29), lambda: np.zeros((2**16, 2**16)), lambda: np.empty(2**32 + 1, np.int8), lambda: np.arange(2**33),
+    lambda: np.ones(2**61), lambda: np.broadcast_to(1, (2**32 + 1,)), lambda: np.repeat(1, 2**32 + 8), lambda: np.bincount([2**32]),
+    lambda: np.resize(np.arange(2), 2**32 + 2), lambda: np.random.rand(2**32 + 1), lambda: np.zeros(3).resize(2**32 + 3),
+    lambda: np.ndarray(2**32 + 1, np.int8, b"ab"), lambda: np.fromiter([1, 2], int, 2**33), lambda: np.zeros(2**30).repeat(8),
+    lambda: np.lib.stride_tricks.as_strided(np.arange(3), (2**32 + 1,), (0,)).copy(), lambda: np.tile([1], 2**32 + 1),
+]
+str([number for number, make in enumerate(makers) if not refused(make)])
+"#;
+    gives(code, "[]");
+}
+
+/// The value of the program's last expression, a text.
+#[track_caller]
+fn gives(code: &str, expected: &str) {
     let Some(cache) = runtimes::provisioned(BELLJAR) else { return };
     let belljar = Belljar::new(BELLJAR);
     // The suite tests what is there, and imports much that is not.
     belljar.write(".config/belljar/belljar.toml", "[packages]\nenabled = false\n");
-    let mut command = belljar.command(["run", "--engine", "wasm", "-l", "python", "-c", DISTRIBUTIONS, "--json"]);
+    let mut command = belljar.command(["run", "--engine", "wasm", "-l", "python", "-c", code, "--json"]);
     command.env(CACHE, cache);
     let answer = answer(command, b"");
     let outcome: serde_json::Value = serde_json::from_slice(&answer.stdout).expect("a result");
-    let drawn = outcome.get("result").and_then(serde_json::Value::as_str).unwrap_or_else(|| panic!("{outcome:#}"));
-    assert_eq!(drawn, DRAWN_NATIVELY.trim_end());
+    let value = outcome.get("result").and_then(serde_json::Value::as_str).unwrap_or_else(|| panic!("{outcome:#}"));
+    assert_eq!(value, expected.trim_end());
 }
 
 impl Suite {

@@ -9,6 +9,7 @@ import atexit
 import builtins
 import gc
 import importlib.machinery
+import importlib.metadata
 import io
 import json
 import linecache
@@ -54,8 +55,9 @@ def initialize():
     os.environ.update(ENVIRONMENT)
     for name in [name for name in sys.modules if name.startswith("_belljar")]:
         del sys.modules[name]
-    # Packages may be added to the tree after the snapshot: what the finder remembers of that directory would hide them.
+    # Packages may be added to the tree after the snapshot: what the finders remember of that directory would hide them.
     sys.path_importer_cache.pop("/lib/site-packages", None)
+    importlib.metadata.MetadataPathFinder.invalidate_caches()
     linecache.clearcache()
     # Each run makes a `__main__` of its own: this one is frozen with all the rest, what a program put in it would never be collected.
     # Its place stays, so that the big dictionary need not grow.

@@ -22,8 +22,8 @@ DRIVER = "<belljar>"
 # Names that these modules have on Linux and not here.
 missing = {}
 
-# Of the library's own messages, those that hide the cause.
-NETWORK = ("unknown url type: https", "could not bind on any address")
+# Of the messages of the library and of urllib3, those that hide the cause.
+NETWORK = ("unknown url type: https", "could not bind on any address", "the SSL module is not available")
 
 MULTIPROCESSING = os.path.dirname(os.__file__) + "/multiprocessing/"
 
@@ -112,6 +112,8 @@ def reason_of(exception):
         return "WebAssembly cannot start threads"
     if "does not support processes" in text or isinstance(exception, (AttributeError, ImportError)) and passed(exception, MULTIPROCESSING):
         return "WebAssembly cannot start processes"
+    if isinstance(exception, (OSError, ImportError)) and any(phrase in text for phrase in NETWORK):
+        return "WebAssembly has no network"
     if isinstance(exception, ImportError):
         return missing_import(exception)
     if isinstance(exception, AttributeError):
@@ -119,8 +121,7 @@ def reason_of(exception):
     if isinstance(exception, NotImplementedError) and text == "WebAssembly has no signals":
         return text
     if isinstance(exception, OSError):
-        network = isinstance(exception, (socket.gaierror, socket.herror)) or passed(exception, socket.__file__)
-        if network or any(phrase in text for phrase in NETWORK):
+        if isinstance(exception, (socket.gaierror, socket.herror)) or passed(exception, socket.__file__):
             return "WebAssembly has no network"
         if exception.errno in UNSUPPORTED:
             return f"WebAssembly does not support this system call ({exception.strerror})"

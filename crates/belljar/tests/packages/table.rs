@@ -8,7 +8,7 @@ use crate::printed;
 /// A program, what it prints, and the engine that `auto` chooses.
 type Row = (&'static str, &'static str, &'static str);
 
-const PYTHON_IN_WASM: [Row; 8] = [
+const PYTHON_IN_WASM: [Row; 9] = [
     ("from sympy import integrate, symbols\nx = symbols('x')\nprint(integrate(x**2, x))", "x**3/3\n", "wasm"),
     ("import networkx as nx\nprint(nx.shortest_path(nx.cycle_graph(6), 0, 2))", "[0, 1, 2]\n", "wasm"),
     ("import jinja2\nprint(jinja2.Template('hi {{ n }}').render(n=3))", "hi 3\n", "wasm"),
@@ -25,9 +25,14 @@ const PYTHON_IN_WASM: [Row; 8] = [
         "True\n",
         "wasm",
     ),
+    (
+        "import importlib.metadata, numpy, six\nprint(importlib.metadata.version('six') == six.__version__)",
+        "True\n",
+        "wasm",
+    ),
 ];
 
-const PYTHON_IN_NATIVE: [Row; 8] = [
+const PYTHON_IN_NATIVE: [Row; 9] = [
     ("import pandas as pd\nprint(pd.Series([1, 2]).sum())", "3\n", "native"),
     ("from scipy import optimize\nprint(round(optimize.brentq(lambda x: x * x - 2, 0, 2), 6))", "1.414214\n", "native"),
     (
@@ -44,6 +49,12 @@ const PYTHON_IN_NATIVE: [Row; 8] = [
     ("from lxml import etree\nprint(etree.fromstring('<a><b/></a>')[0].tag)", "b\n", "native"),
     ("from pydantic import BaseModel\nclass A(BaseModel):\n    x: int\nprint(A(x='3'))", "x=3\n", "native"),
     ("import polars as pl\nprint(pl.DataFrame({'a': [1, 2]})['a'].sum())", "3\n", "native"),
+    // WebAssembly has no `ssl`, so there it ends before it finds that it has no network either.
+    (
+        "import requests\ntry:\n    requests.get('https://example.com')\nexcept requests.ConnectionError:\n    print('offline')",
+        "offline\n",
+        "native",
+    ),
 ];
 
 const JAVASCRIPT: [Row; 8] = [

@@ -276,6 +276,15 @@ $stdout << 'chained ' << 1 << "\n""#,
         ),
     },
     Case {
+        name: "what is there without `require`",
+        given: NOTHING,
+        programs: &[ruby(
+            "pp [1, nil]\nprint [2].pretty_inspect\np Monitor.new.synchronize { 3 }, Gem::Version.new('1.10') > Gem::Version.new('1.9')\n\
+             p Gem::Requirement.new('~> 1.2').satisfied_by?(Gem::Version.new('2.0'))",
+        )],
+        expected: printed("[1, nil]\n[2]\n3\ntrue\nfalse\n"),
+    },
+    Case {
         name: "names that libraries have too",
         given: NOTHING,
         programs: &[ruby(
