@@ -92,7 +92,9 @@ impl Drop for Cgroups {
     fn drop(&mut self) {
         match &self.base {
             Some(Base::Unified(path) | Base::Memory(path)) => {
-                fs::remove_dir(path).ok();
+                remove(path);
+                // What a dead launcher left may have been busy at our start, with processes that were still dying.
+                path.parent().into_iter().for_each(sweep);
             }
             None => {}
         }
@@ -183,7 +185,7 @@ impl Counters {
 impl Drop for RunGroup {
     fn drop(&mut self) {
         match self {
-            // A group with a dying process in it is busy; it is swept at the next start.
+            // A group with a dying process in it is busy; it goes with the launcher's own.
             Self::Unified { path, .. } | Self::Memory { path } => {
                 fs::remove_dir(path).ok();
             }
@@ -232,12 +234,17 @@ fn sweep(parent: &Path) {
         let name = entry.file_name();
         let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<i32>().ok());
         if pid.is_some_and(|pid| fs::symlink_metadata(format!("/proc/{pid}")).is_err()) {
-            for run in fs::read_dir(entry.path()).into_iter().flatten().flatten() {
-                fs::remove_dir(run.path()).ok();
-            }
-            fs::remove_dir(entry.path()).ok();
+            remove(&entry.path());
         }
     }
+}
+
+/// Removes a launcher's group, with those of its runs. The kernel keeps what has a process in it.
+fn remove(base: &Path) {
+    for run in fs::read_dir(base).into_iter().flatten().flatten() {
+        fs::remove_dir(run.path()).ok();
+    }
+    fs::remove_dir(base).ok();
 }
 
 /// The nearest group, from our own upwards, that we may write to and whose children get memory and pids limits.

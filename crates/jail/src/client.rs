@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, pidfd_send_signal};
 use serde::de::DeserializeOwned;
 
@@ -229,6 +230,15 @@ impl Monitor {
                 wire::send(&self.socket, &Ask::Stop, &[]).ok();
             }
         }
+    }
+
+    /// Whether the run's first process was started and goes on. That it has ended is known here before the launcher says so.
+    pub fn goes_on(&self) -> bool {
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        self.pidfd.get().is_some_and(|pidfd| {
+            let mut ended = [PollFd::new(pidfd, PollFlags::IN)];
+            poll(&mut ended, Some(&at_once)) == Ok(0)
+        })
     }
 
     /// After [`Report::Exited`]: the run's files have been read and can go. Behind namespaces they go by themselves.

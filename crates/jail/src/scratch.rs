@@ -14,8 +14,8 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, chmod, fchmod, fstat, openat, openat2, renameat,
-    statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, ResolveFlags, Stat, chmod, fchmod, flock, fstat, openat,
+    openat2, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -27,13 +27,15 @@ pub(crate) const SCRATCH_BUILD: &str = "tmp/build";
 #[derive(Debug)]
 pub(crate) struct Scratch {
     root: PathBuf,
+    /// A lock, which tells those who sweep. `None` where the file system has none: they cannot lock it either, and leave it.
+    _in_use: Option<OwnedFd>,
 }
 
 impl Scratch {
     /// Makes `root`, which must not be there. `owner` is the guest's user id when it is not our own.
     pub(crate) fn make(root: &Path, owner: Option<u32>) -> io::Result<Self> {
         fs::DirBuilder::new().mode(0o711).create(root)?;
-        let scratch = Self { root: root.to_owned() };
+        let scratch = Self { root: root.to_owned(), _in_use: lock(root) };
         for directory in [scratch.workspace(), scratch.temporary(), scratch.build()] {
             fs::DirBuilder::new().mode(0o700).create(&directory)?;
             chown(&directory, owner, owner)?;
@@ -94,6 +96,8 @@ pub fn scratch_name() -> String {
 }
 
 /// Removes what servers that are no more left in `parent`: directories with a [`scratch_name`].
+///
+/// Servers in several containers may share `parent` and not see each other's processes, but they do see each other's locks.
 pub fn sweep_scratch(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -103,10 +107,17 @@ pub fn sweep_scratch(parent: &Path) {
             continue;
         };
         let is_there = prefix_of(pid).is_some_and(|prefix| name.starts_with(&prefix));
-        if !is_there {
+        if !is_there && let Some(_unused) = lock(&entry.path()) {
             remove_tree(&entry.path()).ok();
         }
     }
+}
+
+/// A lock on a directory, until it is dropped; `None` where another has it.
+fn lock(directory: &Path) -> Option<OwnedFd> {
+    let directory = openat(CWD, directory, DIRECTORY, Mode::empty()).ok()?;
+    flock(&directory, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(directory)
 }
 
 /// What the names of a live process's directories begin with. Its pid alone is not enough: in a container each server may have the same.
@@ -299,6 +310,16 @@ mod tests {
         let left = fs::read_dir(parent.path()).expect("it is there").flatten().map(|entry| entry.file_name());
         assert_eq!(left.collect::<HashSet<_>>(), HashSet::from([own.clone().into(), "kept".into()]));
         assert_ne!(scratch_name(), own);
+    }
+
+    #[test]
+    fn leaves_what_another_containers_server_uses() {
+        let parent = tempfile::tempdir().expect("a temporary directory");
+        // Of a process that is not to be seen from here.
+        let root = parent.path().join(format!("run-{}-0-0-0", i32::MAX));
+        let scratch = Scratch::make(&root, None).expect("scratch");
+        sweep_scratch(parent.path());
+        assert!(fs::symlink_metadata(scratch.workspace()).is_ok());
     }
 
     /// A guest that swaps a folder for a link that leads out, as fast as it can, while the tree is removed.
