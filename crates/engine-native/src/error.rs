@@ -16,6 +16,12 @@ pub enum NativeError {
     /// The launcher is there and says nothing: something has stopped it.
     #[error("the launcher process, in which native runs begin and end, does not answer; let it go on, or kill it")]
     LauncherSilent,
+    /// A run was ended, and the kernel cannot end its processes. Not an outcome: with one, nothing of a run is left.
+    #[error(
+        "this run was ended and its processes stay, since they wait in the kernel for something that does not answer, \
+         as a folder of another machine; let that answer, or do without it"
+    )]
+    Unending,
     /// The launcher is there, and was not asked.
     #[error("cannot order the run")]
     Order(#[source] io::Error),

@@ -9,6 +9,7 @@ mod environment;
 mod error;
 mod host;
 mod launcher;
+mod pace;
 mod parked;
 mod recipe;
 mod run;

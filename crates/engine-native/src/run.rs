@@ -20,6 +20,7 @@ use crate::collect::{Collected, Given, collect};
 use crate::displays;
 use crate::error::NativeError;
 use crate::launcher::{LauncherProcess, PATIENCE, watched};
+use crate::pace::Pace;
 
 /// How long after its deadline a run's supervisor may take to end it before we do.
 const GRACE: Duration = Duration::from_millis(20);
@@ -193,6 +194,7 @@ impl Going {
             let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
             self.monitor.get_ref().begin(millis(wall), millis(cpu));
             self.started = Instant::now();
+            live.started();
         }
         self.attempt.follow(&self.monitor, input, (clock, self.limits.wall_millis), live).await?;
         let Attempt { mut streams, reports, files, stopped } = self.attempt;
@@ -251,6 +253,7 @@ impl Attempt {
         let mut err = vec![0; 64 << 10];
         let Streams { stdin, stdout, stderr } = &mut self.streams;
         let mut serving: Option<BoxFuture<'_, io::Result<()>>> = None;
+        let mut pace = Pace::new();
         loop {
             tokio::select! {
                 report = next_report(monitor) => {
@@ -259,6 +262,7 @@ impl Attempt {
                     let is_exit = matches!(report, Report::Exited(_));
                     if matches!((&report, clock), (Report::Ready, Clock::FromReady)) {
                         deadline = Instant::now() + Duration::from_millis(wall_millis) + GRACE;
+                        live.started();
                     } else if is_exit {
                         deadline = Instant::now() + REMOVING;
                     }
@@ -276,9 +280,11 @@ impl Attempt {
                 }
                 count = read(&mut stdout.pipe, &mut out), if stdout.pipe.is_some() => {
                     stdout.took(count, &out, Stream::Stdout, live);
+                    pace.rest_after(count).await;
                 }
                 count = read(&mut stderr.pipe, &mut err), if stderr.pipe.is_some() => {
                     stderr.took(count, &err, Stream::Stderr, live);
+                    pace.rest_after(count).await;
                 }
                 count = write(stdin, unsent), if stdin.is_some() => {
                     // A guest that closed its input does not want the rest.
@@ -291,7 +297,8 @@ impl Attempt {
                 Some(_) = async { Some(serving.as_mut()?.await) }, if serving.is_some() => serving = None,
                 () = sleep_until(deadline.into()) => {
                     if self.stopped == Stopped::Yes || self.reports.exit.is_some() {
-                        return Err(NativeError::LauncherSilent);
+                        let goes_on = monitor.get_ref().goes_on();
+                        return Err(if goes_on { NativeError::Unending } else { NativeError::LauncherSilent });
                     }
                     self.stopped = Stopped::Yes;
                     deadline = Instant::now() + ENDING;

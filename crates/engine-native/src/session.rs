@@ -25,6 +25,7 @@ use sandbox::{
 use crate::collect::Survey;
 use crate::error::NativeError;
 use crate::launcher::in_time;
+use crate::pace::Pace;
 use crate::tools::FoundTool;
 use crate::{Shared, Tool, recipe, run};
 use driver::{Answer, Driver};
@@ -205,11 +206,14 @@ impl NativeSession {
         room.go_on(limits.wall + GRACE, limits.cpu);
         let deadline = tokio::time::Instant::now() + limits.wall;
         let (mut buffers, mut time) = (Buffers::new(), Time::Left);
-        let mut others = Vec::new();
+        let (mut pace, mut others) = (Pace::new(), Vec::new());
         let end = loop {
             tokio::select! {
                 heard = interpreter.hear(&mut buffers) => match heard {
-                    Heard::Output(stream, count) => keeping.take(stream, buffers.of(stream, count)),
+                    Heard::Output(stream, count) => {
+                        keeping.take(stream, buffers.of(stream, count));
+                        pace.rest_after(count).await;
+                    }
                     Heard::Answer(answer) if answer.done == Some(cell) => {
                         interpreter.work = Work::None;
                         break Ok(answer);

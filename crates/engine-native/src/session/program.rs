@@ -14,6 +14,7 @@ use super::room::News;
 use super::{CellEnd, Death, GRACE, NativeSession, Time, files};
 use crate::collect::Survey;
 use crate::error::NativeError;
+use crate::pace::Pace;
 use crate::tools::FoundTool;
 use crate::{recipe, run};
 
@@ -70,15 +71,17 @@ impl NativeSession {
         self.underway = Some(number);
         let deadline = tokio::time::Instant::now() + limits.wall;
         let (mut buffers, mut time, mut others) = (Buffers::new(), Time::Left, Vec::new());
-        let mut unsent = plan.stdin();
+        let (mut unsent, mut pace) = (plan.stdin(), Pace::new());
         let death = loop {
             let Pipes { stdin, stdout, stderr } = &mut pipes;
             tokio::select! {
                 count = run::read(stdout, &mut buffers.out), if stdout.is_some() => {
                     if count == 0 { *stdout = None } else { keeping.take(Stream::Stdout, buffers.of(Stream::Stdout, count)) }
+                    pace.rest_after(count).await;
                 }
                 count = run::read(stderr, &mut buffers.err), if stderr.is_some() => {
                     if count == 0 { *stderr = None } else { keeping.take(Stream::Stderr, buffers.of(Stream::Stderr, count)) }
+                    pace.rest_after(count).await;
                 }
                 count = async { match stdin { Some(stdin) => stdin.write(unsent).await, None => Ok(0) } }, if stdin.is_some() => {
                     // A guest that closed its input does not want the rest.
