@@ -4,7 +4,8 @@ use std::fs::{self, DirBuilder, File, FileTimes, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, lchown};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
@@ -19,6 +20,10 @@ use crate::lock_file;
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
     root: PathBuf,
+    /// Something was made or given up since anybody looked whether all is within its limit.
+    has_grown: Arc<AtomicBool>,
+    /// Held by who looks.
+    evicting: Arc<Mutex<()>>,
 }
 
 /// What is written down about a layer.
@@ -68,7 +73,7 @@ impl Store {
             let message = format!("`{}` is not ours alone; remove it, or set its mode to 0700", root.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
         }
-        let store = Self { root: root.canonicalize()? };
+        let store = Self { root: root.canonicalize()?, has_grown: Arc::default(), evicting: Arc::default() };
         store.sweep();
         Ok(store)
     }
@@ -174,15 +179,31 @@ impl Store {
     /// Removes what is over `most`, and never what is in use: clients' caches first, from which nothing is lost but time, then layers, the
     /// least recently used first.
     pub(crate) fn evict(&self, most: Bytes) {
+        self.has_grown.store(true, Ordering::SeqCst);
+        while self.has_grown.load(Ordering::SeqCst) {
+            // Two at once would each remove enough. Whoever is at it looks again when it is done.
+            let Ok(_alone) = self.evicting.try_lock() else { return };
+            self.has_grown.store(false, Ordering::SeqCst);
+            let Ok(process) = lock_file::open(&self.path("locks", "evict")) else { return };
+            if retry_on_intr(|| flock(&process, FlockOperation::LockExclusive)).is_ok() {
+                self.evict_alone(most);
+            }
+        }
+    }
+
+    fn evict_alone(&self, most: Bytes) {
         // What was given up while its client was still writing may not have gone at once.
         self.sweep();
         self.forget_answers();
         let mut layers = self.layers();
-        let caches = size_of(&self.root.join("clients"));
-        let mut total = caches + layers.iter().map(|(_, _, bytes)| bytes).sum::<u64>();
-        if total > most.get() && caches > most.get() / 2 && self.drop_caches().is_ok() {
-            total -= caches;
+        let mut caches = size_of(&self.root.join("clients"));
+        let mut total = layers.iter().map(|(_, _, bytes)| bytes).sum::<u64>();
+        let most_caches = most.get() / 2;
+        if total + caches > most.get() && caches > most_caches && self.drop_caches().is_ok() {
+            caches = 0;
         }
+        // Those that a client is at go at its end. Until then layers keep the half that is theirs.
+        total += caches.min(most_caches);
         layers.sort_by_key(|(_, used, _)| *used);
         for (folder, _, bytes) in layers {
             if total <= most.get() {
@@ -362,7 +383,6 @@ fn is_machine_code(path: &Path) -> bool {
 mod tests {
     use std::collections::HashSet;
     use std::io::Write as _;
-    use std::sync::atomic::AtomicBool;
 
     use proptest::prelude::*;
 
@@ -421,6 +441,32 @@ mod tests {
         store.evict(Bytes::new(120));
         assert_eq!(size_of(&store.path("clients", "uv")), 50);
         assert!(store.layer("a").is_none() && store.layer("b").is_some());
+    }
+
+    #[test]
+    fn caches_in_use_take_no_more_than_their_half() {
+        let (_folder, store) = store();
+        let client = store.client("uv").expect("made");
+        fs::write(client.path().join("wheel"), [0; 200]).expect("ours");
+        publish(&store, "a", 50);
+        store.evict(Bytes::new(120));
+        assert!(store.layer("a").is_some());
+        publish(&store, "b", 50);
+        store.evict(Bytes::new(120));
+        assert_eq!(store.layers().len(), 1);
+        drop(client);
+        store.evict(Bytes::new(120));
+        assert_eq!((store.layers().len(), size_of(&store.path("clients", "uv"))), (1, 0));
+    }
+
+    #[test]
+    fn who_looks_at_the_same_time_removes_no_more() {
+        let (_folder, store) = store();
+        (0..64).for_each(|id| publish(&store, &id.to_string(), 10));
+        std::thread::scope(|scope| {
+            (0..8).for_each(|_| drop(scope.spawn(|| store.evict(Bytes::new(320)))));
+        });
+        assert_eq!(store.layers().len(), 32);
     }
 
     #[test]
