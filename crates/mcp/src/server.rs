@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult, CreateTaskResult,
-    CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
-    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod,
-    UnsubscribeRequestParams, UpdateTaskParams,
+    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscribeRequestMethod,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams,
+    UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::task_manager::{TaskExit, TaskManager};
@@ -29,7 +29,6 @@ use crate::profiles::{Mask, Profile};
 use crate::room::Room;
 use crate::runs::Runs;
 use crate::saved::Saved;
-use crate::stdio::unreadable;
 use crate::tasks::Tasks;
 use crate::teller::{NO_LOGS, Teller, level_number};
 use crate::tools::{self, Run};
@@ -39,7 +38,7 @@ use crate::{icons, prompts, resources};
 /// A run that takes longer becomes a task, for clients that know tasks.
 const TASK_AFTER: Duration = Duration::from_secs(20);
 /// Tasks of one caller, those included that have ended and are kept for a while. Beyond that, clients wait as others do.
-const MOST_TASKS: usize = 64;
+const MOST_TASKS: usize = 256;
 
 /// For how long clients may take lists for granted. What is set up changes while a server runs, but not often.
 const LISTS_TTL_MS: u64 = 60_000;
@@ -312,15 +311,6 @@ impl ServerHandler for Connection {
             Fixtures::declare(&mut capabilities);
         }
         ServerConfig::new(capabilities).with_server_info(server).with_instructions(INSTRUCTIONS)
-    }
-
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
-        let no_method = || ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method.clone(), None);
-        Err(unreadable(&request).unwrap_or_else(no_method))
     }
 
     async fn list_tools(

@@ -8,17 +8,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rmcp::service::{ServerInitializeError, Service};
+use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, Service, TxJsonRpcMessage};
+use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{RoleServer, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
-use self::lines::Lines;
+use self::lines::{Lines, unreadable};
 use crate::Server;
 use crate::profiles::Guise;
-
-pub(crate) use self::lines::unreadable;
 
 /// How long requests may still go on when their client has closed its end, or the server is told to stop: long enough for answers that are on their way.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
@@ -79,11 +78,38 @@ async fn converse<R: AsyncRead + Send + Unpin + 'static, W: AsyncWrite + Send + 
 ) -> Result<(), StdioError> {
     // How long a line may be is seen to before.
     let transport = AsyncRwTransport::new(streams.0, streams.1).with_max_line_length(usize::MAX);
-    match face.serve_with_ct(transport, shutdown).await {
+    match face.serve_with_ct(Answering(transport), shutdown).await {
         Ok(running) => running.waiting().await.map(|_| ()).map_err(StdioError::Broken),
         // It came and went.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(error) => Err(StdioError::Opening(error.into())),
+    }
+}
+
+/// Answers what stands for requests that could not be read, at whatever point of a conversation they come.
+struct Answering<T>(T);
+
+impl<T: Transport<RoleServer>> Transport<RoleServer> for Answering<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.0.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let message = self.0.receive().await?;
+            let Some((number, error)) = unreadable(&message) else { return Some(message) };
+            // By itself: rmcp may stop waiting for the next message, and the answer must not end half-way.
+            tokio::spawn(self.0.send(TxJsonRpcMessage::<RoleServer>::error(error, Some(number))));
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), T::Error> {
+        self.0.close().await
     }
 }
 

@@ -15,7 +15,6 @@ use super::{Call, Connection, Contract, Profile, code_runner_mcp, zod};
 use crate::room::Room;
 use crate::runs::new_name;
 use crate::server::Server;
-use crate::stdio::unreadable;
 use crate::teller::{NO_LOGS, level_number};
 
 /// Serves one client in the manner of a profile.
@@ -144,7 +143,7 @@ impl ServerHandler for Mask {
             let level = request.params.as_ref().and_then(|params| params.get("level").cloned()).unwrap_or_default();
             return Err(ErrorData::internal_error(zod::bad_level(&level), None));
         }
-        Err(unreadable(&request).unwrap_or_else(no_method))
+        Err(no_method())
     }
 }
 

@@ -1,15 +1,16 @@
 //! A client's lines, on their way to rmcp.
 //!
 //! rmcp passes over what it cannot read, and whoever sent that waits for ever. Where such a line says which request it is, another goes on in
-//! its place: one for nothing, which is refused by that number.
+//! its place: one for nothing, which [`unreadable`] knows, and that is answered by that number.
 
 use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use rmcp::ErrorData;
-use rmcp::model::CustomRequest;
+use rmcp::model::{ClientRequest, JsonRpcMessage, JsonRpcRequest, RequestId};
+use rmcp::service::RxJsonRpcMessage;
+use rmcp::{ErrorData, RoleServer};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, ReadBuf};
@@ -25,11 +26,15 @@ const END: usize = 4 << 10;
 
 const CHUNK: usize = 64 << 10;
 
-/// The answer to a request that stands for one that could not be read.
-pub(crate) fn unreadable(request: &CustomRequest) -> Option<ErrorData> {
+/// The number of a request that could not be read, and what is answered, if this is what stands for one.
+pub(super) fn unreadable(message: &RxJsonRpcMessage<RoleServer>) -> Option<(RequestId, ErrorData)> {
+    let JsonRpcMessage::Request(JsonRpcRequest { id, request: ClientRequest::CustomRequest(request), .. }) = message
+    else {
+        return None;
+    };
     let why = || request.params.as_ref()?.get("why")?.as_str();
     (request.method == UNREADABLE)
-        .then(|| ErrorData::parse_error(why().unwrap_or("the request cannot be read").to_owned(), None))
+        .then(|| (id.clone(), ErrorData::parse_error(why().unwrap_or("the request cannot be read").to_owned(), None)))
 }
 
 /// Gives lines on as they are, if they can be read.
@@ -58,11 +63,7 @@ impl<R> Lines<R> {
     }
 
     fn take(&mut self, count: usize) {
-        let Self { chunk, line, whole, given, .. } = self;
-        *given = 0;
-        whole.clear();
-        // What one long line took is not kept for the next, which mostly are short.
-        whole.shrink_to(CHUNK);
+        let Self { chunk, line, whole, .. } = self;
         for part in chunk.get(..count).unwrap_or_default().split_inclusive(|byte| *byte == b'\n') {
             line.push(part);
             if part.ends_with(b"\n") {
@@ -83,6 +84,7 @@ impl Line {
             Self::All(line) => {
                 let mut rest = line.split_off(END.min(line.len()));
                 rest.extend_from_slice(part);
+                line.shrink_to_fit();
                 *self = Self::Ends(std::mem::take(line), last(&rest).to_vec());
             }
             Self::Ends(_, end) => {
@@ -139,6 +141,10 @@ impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
                 this.given += count;
                 return Poll::Ready(Ok(()));
             }
+            this.given = 0;
+            this.whole.clear();
+            // What one long line took is not kept for the next, which mostly are short and may come much later.
+            this.whole.shrink_to(CHUNK);
             let mut read = ReadBuf::new(&mut this.chunk);
             ready!(Pin::new(&mut this.reader).poll_read(context, &mut read))?;
             match read.filled().len() {
