@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use sandbox::{
     Engine, EngineError, EngineId, GuestError, LiveOutput, Outcome, Promotion, ProvideError, Refusal, Status,
 };
-use tokio::sync::Notify;
 
 use crate::errand::{Errand, final_word};
 use crate::stage::{Leg, Stage};
@@ -21,9 +20,9 @@ use crate::{RunError, Runtime, run_on};
 /// to compute, which native code does several times faster.
 const HEDGE_AFTER: Duration = Duration::from_secs(1);
 
-/// What fails natively within this, although WebAssembly has been running it for longer, fails for the host's sake: its interpreter is older, or
-/// has no such package.
-const PROBATION: Duration = Duration::from_millis(500);
+/// What fails natively within this of its start, although WebAssembly has been running it for longer, fails for the host's sake: its interpreter
+/// is older, or has no such package. Also the time that an interpreter has to start on a busy host; nothing of the run is shown before.
+const PROBATION: Duration = Duration::from_secs(1);
 
 impl Runtime {
     pub(crate) async fn run_auto(
@@ -73,13 +72,14 @@ impl Runtime {
                 && let Some(turn) = self.turns.try_take(errand.plan.principal())
             {
                 let mut leg = Leg::new(&stage, EngineId::Native);
-                let begun = Notify::new();
                 // Boxed, since few runs come here and the future of every run would have room for it.
                 let second = Box::pin(async {
                     let _turn = turn;
-                    self.run_natively(native.as_ref(), errand, (started, &begun), &mut leg).await
+                    // Known then: asked for beside the run, it could come after a failure, and hold that back beyond the probation.
+                    native.describe(errand.plan.language()).await.ok();
+                    self.run_natively(native.as_ref(), errand, started, &mut leg).await
                 });
-                return Race { first, second, stage: &stage }.decide(&begun).await;
+                return Race { first, second, stage: &stage }.decide().await;
             }
             stage.commit(EngineId::Wasm);
             first.await?
@@ -93,24 +93,22 @@ impl Runtime {
             return Ok(explain(outcome, None));
         }
         let mut leg = Leg::new(&stage, EngineId::Native);
-        let begun = Notify::new();
-        let promoted = Box::pin(self.run_natively(native.as_ref(), errand, (started, &begun), &mut leg)).await?;
+        let promoted = Box::pin(self.run_natively(native.as_ref(), errand, started, &mut leg)).await?;
         Ok(promote(promoted, reason))
     }
 
-    /// What has `started` in WebAssembly, in what is left of its time. Says when it has `begun` here.
+    /// What has `started` in WebAssembly, in what is left of its time.
     async fn run_natively(
         &self,
         native: &dyn Engine,
         errand: Errand,
-        (started, begun): (Instant, &Notify),
+        started: Instant,
         live: &mut dyn LiveOutput,
     ) -> Result<Outcome, RunError> {
         let before = started.elapsed();
         let wall = errand.plan.limits().wall.saturating_sub(before);
         let errand = errand.with(|plan| plan.within(wall));
         let ready = self.furnish_only(&errand, EngineId::Native, live).await?;
-        begun.notify_one();
         let mut outcome = run_on(native, ready, live).await?;
         outcome.usage.wall += before;
         Ok(outcome)
@@ -134,9 +132,9 @@ where
     S: Future<Output = Result<Outcome, RunError>>,
 {
     /// While nothing is shown either can win; the native one is expected to, and is shown once it has passed its probation.
-    async fn decide(mut self, begun: &Notify) -> Result<Outcome, RunError> {
+    async fn decide(mut self) -> Result<Outcome, RunError> {
         let probation = async {
-            begun.notified().await;
+            self.stage.native_started().await;
             tokio::time::sleep(PROBATION).await;
         };
         tokio::select! {

@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 
 use sandbox::{
     Engine, EngineChoice, EngineError, EngineId, FileError, FilePart, FileRead, FolderEntry, Language, LayerKind,
-    LiveOutput, Outcome, PackageVersion, Plan, Principal, Provided, Refusal, SessionError, SessionName, SessionState,
-    Wanted, WorkspacePath, WriteMode,
+    LiveOutput, Outcome, PackageVersion, Packages, Plan, Principal, Provided, Refusal, SessionError, SessionName,
+    SessionState, Wanted, WorkspacePath, WriteMode,
 };
 
 use crate::errand::{Errand, Ready, final_word};
@@ -104,7 +104,22 @@ impl Runtime {
         let (kind, installer) = self.installer(language)?;
         let wanted = installer.check(kind, owner, packages)?;
         let mut seat = self.sessions.enter(owner, name).await?;
-        drop_dead(&mut seat)?;
+        let closed = seat.closed();
+        tokio::select! {
+            biased;
+            () = closed => Err(closed_meanwhile(name).into()),
+            provided = self.install_at(&mut seat, (installer, language, kind), wanted, live) => provided,
+        }
+    }
+
+    async fn install_at(
+        &self,
+        seat: &mut Seat,
+        (installer, language, kind): (&dyn Packages, &'static Language, LayerKind),
+        wanted: Wanted,
+        live: &mut dyn LiveOutput,
+    ) -> Result<(EngineId, Provided), RunError> {
+        drop_dead(seat)?;
         let held = seat.held()?;
         let engine = match &held.stage {
             Stage::Live(live) => live.engine,

@@ -39,6 +39,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Table {
     by_name: HashMap<(Principal, SessionName), Arc<Slot>>,
+    /// What callers have in sessions without an engine. Also those that were closed count, until whoever is at them lets go.
+    drafted: HashMap<Principal, Weak<Drafted>>,
     sweeper: Sweeper,
 }
 
@@ -202,8 +204,7 @@ impl Sessions {
             let message = format!("there are {most} sessions already, and `{name}` would be one more");
             return Err(Refusal::new("session", message, "close one with `close_session`; `list_sessions` names them"));
         }
-        let another = table.by_name.values().find(|slot| slot.owner == *owner);
-        let drafted = another.map(|slot| Arc::clone(&slot.drafted)).unwrap_or_default();
+        let drafted = table.drafted_by(owner);
         let slot = Arc::new(Slot::new((owner, name), drafted, &self.shared));
         if table.sweeper == Sweeper::None {
             table.sweeper = Sweeper::Goes;
@@ -226,6 +227,18 @@ fn not_found(name: &SessionName) -> Refusal {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn drafted_by(&mut self, owner: &Principal) -> Arc<Drafted> {
+        if let Some(drafted) = self.drafted.get(owner).and_then(Weak::upgrade) {
+            return drafted;
+        }
+        self.drafted.retain(|_, drafted| drafted.strong_count() > 0);
+        let drafted = Arc::default();
+        self.drafted.insert(owner.clone(), Arc::downgrade(&drafted));
+        drafted
     }
 }
 
@@ -452,6 +465,23 @@ mod tests {
     fn fill(seat: &mut Seat) {
         let Stage::Draft(draft) = &mut seat.held().expect("held").stage else { return };
         draft.write(&path("a"), b"1", WriteMode::Replace, (Bytes::new(10), 2)).expect("room");
+    }
+
+    #[tokio::test]
+    async fn a_closed_session_counts_while_somebody_is_at_it() {
+        let sessions = Sessions::new(SessionLimits::default());
+        let (ada, name) = (Principal::new("ada"), SessionName::new("work").expect("a name"));
+        let mut seat = sessions.enter(&ada, &name).await.expect("a turn");
+        fill(&mut seat);
+        sessions.close(&ada, &name).expect("there is one");
+        let mut another = sessions.enter(&ada, &name).await.expect("a turn");
+        let mut write = |contents: &[u8]| {
+            let Stage::Draft(draft) = &mut another.held().expect("held").stage else { panic!("nothing has run") };
+            draft.write(&path("b"), contents, WriteMode::Replace, (Bytes::new(10), 2))
+        };
+        write(&[0; 10]).expect_err("one byte is the other's");
+        drop(seat);
+        write(&[0; 10]).expect("all of it");
     }
 
     #[tokio::test]

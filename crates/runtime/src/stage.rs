@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use sandbox::{EngineId, LiveOutput, Stream};
+use tokio::sync::Notify;
 
 /// How much output is held back while it is open which run will be shown. Past that the one that made it is.
 const HOLD: usize = 1 << 20;
@@ -10,6 +11,8 @@ const HOLD: usize = 1 << 20;
 /// The caller's view. Output of a run is held back until the run is committed to; then it is shown, and everything after it at once.
 pub(crate) struct Stage<'a> {
     state: Mutex<State<'a>>,
+    /// Told when the native run starts.
+    native_started: Notify,
 }
 
 struct State<'a> {
@@ -30,7 +33,12 @@ struct Kept {
 impl<'a> Stage<'a> {
     pub(crate) fn new(live: &'a mut dyn LiveOutput) -> Self {
         let state = State { live, shown: None, wasm: Kept::default(), native: Kept::default() };
-        Self { state: Mutex::new(state) }
+        Self { state: Mutex::new(state), native_started: Notify::new() }
+    }
+
+    /// Waits until the native run's own program starts.
+    pub(crate) async fn native_started(&self) {
+        self.native_started.notified().await;
     }
 
     /// Shows this run from now on, what it has written so far included. False when another one is on show.
@@ -136,6 +144,13 @@ impl LiveOutput for Leg<'_, '_> {
 
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         self.stage.state.lock().unwrap_or_else(PoisonError::into_inner).output(self.engine, stream, bytes);
+    }
+
+    fn started(&mut self) {
+        match self.engine {
+            EngineId::Native => self.stage.native_started.notify_one(),
+            EngineId::Wasm => {}
+        }
     }
 }
 

@@ -74,6 +74,9 @@ pub trait LiveOutput: Send {
 
     /// What is done for the run before it starts, in a few words.
     fn news(&mut self, _: &str) {}
+
+    /// What runs the program is there and begins with it: the sandbox is built. Only the native engine says so.
+    fn started(&mut self) {}
 }
 
 /// For callers that only want the result.

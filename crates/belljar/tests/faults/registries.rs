@@ -171,6 +171,21 @@ fn whoever_waits_for_a_registry_can_give_up() {
 }
 
 #[test]
+fn closing_a_session_ends_what_is_installed_in_it() {
+    let Some(mut shop) = Shop::open(1) else { return };
+    shop.registry.becomes("index", "hangs");
+    let arguments = json!({"session": "s", "language": "python", "packages": ["late0"]});
+    let id = shop.client.send("tools/call", &json!({"name": "install_packages", "arguments": arguments}));
+    assert_eq!(shop.client.answer_within(id, Duration::from_millis(1500)), None);
+    let close = json!({"name": "close_session", "arguments": {"session": "s"}});
+    assert_ne!(shop.client.request("tools/call", &close)["result"]["isError"], true);
+    // Well before one that hangs is given up.
+    let answer = shop.client.answer_within(id, SOON / 2).expect("an answer");
+    assert!(told(&answer["result"]).contains("the session `s` was closed"), "{answer}");
+    shop.nothing_is_left();
+}
+
+#[test]
 fn what_was_fetched_for_whoever_gave_up_is_held_to_the_limit() {
     let Some(mut shop) = Shop::open_with(2, "cache = '1KiB'") else { return };
     assert_eq!(printed(&shop.ask(0)), "5\n");
