@@ -7,6 +7,9 @@ use sandbox::{Folder, FolderAccess, Folders, Refusal};
 
 use crate::Settings;
 
+/// As many links lead from one to the next as the kernel follows.
+const MOST_LINKS: u32 = 40;
+
 impl Settings {
     /// Lets every run see these folders too.
     pub fn grant_folders(&mut self, more: impl IntoIterator<Item = Folder>) -> Result<(), Refusal> {
@@ -42,12 +45,21 @@ impl Settings {
     }
 }
 
-/// Where a path leads, as far as there is something.
+/// Where a path leads, and where what it names would come to be if it were made.
 fn real(path: &Path) -> PathBuf {
-    match (fs::canonicalize(path), path.parent(), path.file_name()) {
-        (Ok(found), ..) => found,
-        (Err(_), Some(folder), Some(name)) => real(folder).join(name),
-        (Err(_), ..) => path.to_owned(),
+    follow(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()), MOST_LINKS)
+}
+
+fn follow(path: &Path, links: u32) -> PathBuf {
+    if let Ok(found) = fs::canonicalize(path) {
+        return found;
+    }
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
+    let place = follow(folder, links).join(name);
+    match (fs::read_link(&place), links.checked_sub(1)) {
+        // One that leads to nothing yet.
+        (Ok(target), Some(links)) => follow(&place.with_file_name(target), links),
+        (Ok(_) | Err(_), _) => place,
     }
 }
 

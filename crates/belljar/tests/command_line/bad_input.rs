@@ -126,16 +126,20 @@ fn what_belljar_itself_uses_is_not_for_runs_to_write() {
         let mount = format!("{}:/data:rw", path(folder));
         let mut command = belljar.command(options.iter().copied().chain(["--mount", &mount]));
         command.env("HOME", &home).env_remove("XDG_CONFIG_HOME").env_remove("BELLJAR_CONFIG");
-        let message =
-            format!("runs cannot be let write to `{}`, for belljar itself uses `{}`", path(folder), path(used));
+        command.current_dir(home.join("data"));
+        let message = format!("runs cannot be let write to `{}`, for belljar itself uses `{used}`", path(folder));
         assert_eq!(answer(command, b""), refusal(&message, "give them a folder of their own, or show it read-only"));
     };
     for folder in [".config", ".config/belljar"] {
-        refused(folder, ".config/belljar/belljar.toml", &["run", "-l", "python", "-c", "1"]);
+        refused(folder, &path(".config/belljar/belljar.toml"), &["run", "-l", "python", "-c", "1"]);
     }
     let (audit, tokens) = (path("data/audit.jsonl"), path("data/tokens"));
-    refused("data", "data/audit.jsonl", &["serve", "--audit", &audit]);
-    refused("data", "data/tokens", &["serve", "--http", "127.0.0.1:0", "--tokens", &tokens]);
+    refused("data", &audit, &["serve", "--audit", &audit]);
+    refused("data", &tokens, &["serve", "--http", "127.0.0.1:0", "--tokens", &tokens]);
+    refused("data", "audit.jsonl", &["serve", "--audit", "audit.jsonl"]);
+    // Written through a link, it comes to be where that leads.
+    std::os::unix::fs::symlink("data/not/yet.jsonl", home.join("link")).expect("a fresh name");
+    refused("data", &path("link"), &["serve", "--audit", &path("link")]);
 }
 
 #[test]
