@@ -23,7 +23,7 @@ use crate::connection::{Blank, Connection, OpenRuntime};
 use crate::driver::PROGRAM;
 use crate::error::WasmError;
 use crate::pool::open_runtime;
-use crate::protocol::{Dialect, End, Finished, JobLimits, Report, ReportedError};
+use crate::protocol::{Collecting, Dialect, End, Finished, Gone, JobLimits, Report, ReportedError};
 use crate::wall::Wall;
 use cache::{Cache, Key};
 use workshop::Workshop;
@@ -126,7 +126,12 @@ impl Compiled {
     }
 
     /// Compiles a program, unless that was done before, and runs it.
-    pub(crate) async fn run(self: &Arc<Self>, plan: &Plan, live: &mut dyn LiveOutput) -> Result<Ran, WasmError> {
+    pub(crate) async fn run(
+        self: &Arc<Self>,
+        plan: &Plan,
+        collect: Collecting,
+        live: &mut dyn LiveOutput,
+    ) -> Result<Ran, WasmError> {
         let mut spent = Spent::nothing(plan);
         let key = Key::of(plan);
         let known = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(&key);
@@ -157,6 +162,7 @@ impl Compiled {
         let mut job = crate::job(plan, worker.0.number(), 0, Dialect::Plain);
         job.args.insert(0, PROGRAM_NAME.to_owned());
         job.limits = spent.rest_of(job.limits);
+        job.collect = collect;
         let mut finished = match worker.0.run(job, None, live).await {
             Ok(finished) => spent.and(finished),
             // It does not answer at its deadline, and is ended for it: nobody else's run was in it.
@@ -314,7 +320,7 @@ impl Spent {
             report: Report { error: unmade.error, unsupported: unmade.unsupported, ..Report::default() },
             files: Vec::new(),
             links: Vec::new(),
-            gone: Vec::new(),
+            gone: Gone::default(),
             wall_micros: self.wall_micros(),
             cpu_micros: self.cpu_micros,
             peak_bytes: self.peak_bytes,

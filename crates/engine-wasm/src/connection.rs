@@ -187,7 +187,7 @@ impl Connection {
             | Errand::Read { .. }
             | Errand::List { .. }
             | Errand::Files { .. }
-            | Errand::Remove { .. } => None,
+            | Errand::Merge { .. } => None,
         };
         let id = self.number();
         let mut asked = self.register(id)?;

@@ -13,7 +13,7 @@ use crate::guest::{Guest, Surroundings};
 use crate::halt;
 use crate::instances::Made;
 use crate::layers::Layers;
-use crate::protocol::{End, Finished, Job, JobLimits, MadeFile, Report, RunId, TOO_LARGE, Work};
+use crate::protocol::{End, Finished, Gone, Job, JobLimits, MadeFile, Report, RunId, TOO_LARGE, Work};
 use crate::run::{Interruption, Run};
 use crate::runtime::Runtime;
 use crate::sessions::Sessions;
@@ -164,7 +164,7 @@ fn translate(job: &Job, run: &Run) -> Finished {
         report: Report::default(),
         files,
         links: Vec::new(),
-        gone: Vec::new(),
+        gone: Gone::default(),
         wall_micros: micros(run.elapsed()),
         cpu_micros: micros(run.cpu_time()),
         peak_bytes: 0,

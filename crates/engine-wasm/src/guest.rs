@@ -8,7 +8,7 @@ use sandbox::{OutputFile, SkippedFile};
 use wasmtime::{AsContextMut, Caller, Instance, Linker, Memory, ResourceLimiter, Result, Store};
 
 use crate::halt::{self, Ask};
-use crate::protocol::{self, Collecting, Job, JobFile, JobLimits, MadeFile, Report};
+use crate::protocol::{self, Collecting, Gone, Job, JobFile, JobLimits, MadeFile, Report};
 use crate::run::Run;
 
 /// A guest.
@@ -208,6 +208,14 @@ impl Guest {
     pub(crate) fn take_workspace(&mut self, job: &Job) -> Left {
         let Some(wasi) = self.wasi.take() else { return Left::default() };
         let (_, workspace) = wasi.into_workspace();
+        let gone = match job.collect {
+            // The program's own file was nobody's.
+            Collecting::Changes => {
+                let gone = workspace.gone();
+                Gone::of(gone.iter().copied().filter(|path| *path != workspace_name(&job.file)))
+            }
+            Collecting::Sizes | Collecting::Contents => Gone::default(),
+        };
         let mut budget = Budget::new(job.collect);
         let changed = workspace.files.into_iter().filter(|file| is_changed(file, job)).take(MOST_FILES);
         let made = changed.map(|file| {
@@ -215,13 +223,7 @@ impl Guest {
             let contents = budget.take(size).then(|| file.into_contents().into_vec());
             MadeFile { path, size, contents }
         });
-        // The program's own file was nobody's.
-        let is_given = |path: &String| *path != workspace_name(&job.file);
-        Left {
-            files: made.collect(),
-            links: workspace.links.into_iter().take(SkippedFile::MAX_COUNT).collect(),
-            gone: workspace.gone.into_iter().filter(is_given).collect(),
-        }
+        Left { files: made.collect(), links: workspace.links.into_iter().take(SkippedFile::MAX_COUNT).collect(), gone }
     }
 }
 
@@ -233,7 +235,7 @@ pub(crate) struct Left {
     pub(crate) files: Vec<MadeFile>,
     /// Not brought back.
     pub(crate) links: Vec<String>,
-    pub(crate) gone: Vec<String>,
+    pub(crate) gone: Gone,
 }
 
 /// No more than the server will take, and so many more that it can say what it did not.
@@ -253,7 +255,7 @@ impl Budget {
 
     /// Whether a file of this size is sent.
     pub(crate) fn take(&mut self, size: u64) -> bool {
-        let left = self.left.checked_sub(size).filter(|_| self.collect == Collecting::Contents);
+        let left = self.left.checked_sub(size).filter(|_| self.collect != Collecting::Sizes);
         self.left = left.unwrap_or(self.left);
         left.is_some()
     }

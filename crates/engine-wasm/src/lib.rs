@@ -209,7 +209,7 @@ impl Shared {
             tool: self.pool.name_of(index).to_owned(),
         };
         if let Some(compiled) = self.compiled.as_ref().filter(|_| service.runtime == COMPILER) {
-            let Ran { finished, diagnostics } = compiled.run(&plan, &mut keeping).await?;
+            let Ran { finished, diagnostics } = compiled.run(&plan, collecting(&plan), &mut keeping).await?;
             let outcome = self.outcome(finished, keeping, runtime, collect);
             return Ok(Self::of_compiled(outcome, diagnostics, &plan));
         }
@@ -348,10 +348,14 @@ fn job(plan: &Plan, id: protocol::RunId, runtime: usize, dialect: Dialect) -> Jo
             .collect(),
         layer: None,
         limits: job_limits(plan),
-        collect: match plan.collect() {
-            Collect::Names => Collecting::Sizes,
-            Collect::Contents => Collecting::Contents,
-        },
+        collect: collecting(plan),
+    }
+}
+
+fn collecting(plan: &Plan) -> Collecting {
+    match plan.collect() {
+        Collect::Names => Collecting::Sizes,
+        Collect::Contents => Collecting::Contents,
     }
 }
 

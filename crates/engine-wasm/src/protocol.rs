@@ -130,9 +130,11 @@ pub(crate) enum Errand {
     Files {
         after: Option<String>,
     },
-    /// A file, or a folder with nothing in it, away.
-    Remove {
-        path: String,
+    /// What was done elsewhere to a copy of its files: what is there no more, folders behind what is in them, and what came or changed.
+    /// All of it or, if something cannot be there, nothing.
+    Merge {
+        gone: Vec<String>,
+        files: Vec<JobFile>,
     },
     /// Another session with the same in it.
     Fork(SessionId),
@@ -269,6 +271,33 @@ pub(crate) struct JobLimits {
 pub(crate) enum Collecting {
     Sizes,
     Contents,
+    /// Contents, and what is [`Gone`].
+    Changes,
+}
+
+/// What is there no more of what a run was given, as far as [`Collecting`] asks for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Gone {
+    /// Files, and behind them folders that went with them.
+    Paths(Vec<String>),
+    /// More than is told.
+    TooMuch,
+}
+
+impl Gone {
+    /// All paths together, in bytes. With it, a reply of all that is brought back is still one that the server takes.
+    const MOST: usize = 16 << 20;
+
+    pub(crate) fn of<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> Self {
+        let size = paths.clone().map(str::len).sum::<usize>();
+        if size > Self::MOST { Self::TooMuch } else { Self::Paths(paths.map(str::to_owned).collect()) }
+    }
+}
+
+impl Default for Gone {
+    fn default() -> Self {
+        Self::Paths(Vec::new())
+    }
 }
 
 /// A piece of a [`Reply`]: all of them in order make its encoding.
@@ -333,8 +362,7 @@ pub(crate) struct Finished {
     pub(crate) files: Vec<MadeFile>,
     /// Symbolic links, which are not brought back.
     pub(crate) links: Vec<String>,
-    /// Files that it was given and that are there no more, and folders that went with them.
-    pub(crate) gone: Vec<String>,
+    pub(crate) gone: Gone,
     pub(crate) wall_micros: u64,
     pub(crate) cpu_micros: u64,
     /// The largest its memory and files were.

@@ -7,15 +7,21 @@ use std::sync::Arc;
 
 use sandbox::{
     BoxFuture, Capture, Collect, EngineError, EntryKind, FileError, FilePart, FileRead, FolderEntry, Layer, LiveOutput,
-    Outcome, Plan, PlannedFile, Principal, Refusal, RuntimeInfo, Session, SessionError, SessionState, WorkspacePath,
-    WriteMode,
+    Outcome, OutputFile, Plan, PlannedFile, Principal, Refusal, RuntimeInfo, Session, SessionError, SessionState,
+    SkipReason, WorkspacePath, WriteMode,
 };
 
 use crate::compiled::Ran;
 use crate::connection::Connection;
 use crate::error::WasmError;
-use crate::protocol::{Answer, End, Errand, Fault, ListedEntry, ListedKind, SessionId, Writing};
+use crate::protocol::{
+    Answer, Collecting, End, Errand, Fault, Gone, JobFile, ListedEntry, ListedKind, SessionId, Writing,
+};
 use crate::{COMPILER, Keeping, SERVICES, Service, Shared, job_limits, job_with_packages};
+
+/// What is said when nothing was removed: what was moved might be lost, or it is too much to tell.
+const STILL_THERE: &str = "warning: not all changes could be brought back to the session, so what the program moved or removed is \
+                           still there under its old name\n";
 
 /// A session in a worker. The worker lives as long as this does, whatever else becomes of it.
 #[derive(Debug)]
@@ -157,27 +163,30 @@ impl WasmSession {
         }
         let plan = plan.in_workspace(self.all_files().await?);
         let mut keeping = Keeping { stdout: Capture::new(output), stderr: Capture::new(output), live };
-        let Ran { finished, diagnostics } = compiled.run(&plan, &mut keeping).await?;
-        // First, for what comes in their places.
-        for path in &finished.gone {
-            // A folder may have something else in it, which was not sent there.
-            drop(self.ask(Errand::Remove { path: path.clone() }).await?);
-        }
+        let Ran { mut finished, diagnostics } = compiled.run(&plan, Collecting::Changes, &mut keeping).await?;
+        let gone = std::mem::take(&mut finished.gone);
         let outcome = self.shared.outcome(finished, keeping, runtime, Collect::Contents);
         let mut outcome = Shared::of_compiled(outcome, diagnostics, &plan);
-        for file in &mut outcome.files {
-            if let Some(contents) = file.contents.take_if(|_| collect == Collect::Names) {
-                self.put(&file.path, contents).await?;
-            } else if let Some(contents) = &file.contents {
-                self.put(&file.path, contents.clone()).await?;
+        // What did not come back may be one of those, under another name.
+        let all_came = outcome.skipped_files.iter().all(|file| file.reason == SkipReason::NotRegular);
+        let gone = match gone {
+            Gone::Paths(paths) if all_came || paths.is_empty() => paths,
+            Gone::Paths(_) | Gone::TooMuch => {
+                outcome.diagnostics.get_or_insert_default().push_str(STILL_THERE);
+                Vec::new()
             }
-        }
+        };
+        let brought = |file: &mut OutputFile| {
+            let contents = match collect {
+                Collect::Names => file.contents.take(),
+                Collect::Contents => file.contents.clone(),
+            };
+            Some(JobFile { path: file.path.as_str().to_owned(), contents: contents? })
+        };
+        let files = outcome.files.iter_mut().filter_map(brought).collect();
+        self.ask_plainly(Errand::Merge { gone, files }).await?;
         outcome.state = Some(SessionState::Kept);
         Ok(outcome)
-    }
-
-    async fn put(&self, path: &WorkspacePath, contents: Vec<u8>) -> Result<(), WasmError> {
-        self.ask_plainly(writing(path, contents)).await.map(drop)
     }
 
     /// All files whose names can be told.

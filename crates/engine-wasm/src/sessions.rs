@@ -97,7 +97,7 @@ impl Executor {
             Errand::Read { path, offset, limit } => live.read(&path, offset, limit),
             Errand::List { folder } => live.list(folder.as_deref()),
             Errand::Files { after } => live.files(after.as_deref()),
-            Errand::Remove { path } => live.remove(&path),
+            Errand::Merge { gone, files } => live.merge(&gone, files),
             Errand::Fork(other) => {
                 let fork = live.fork(self).map_err(|error| Fault::Failed(format!("{error:#}")))?;
                 self.sessions.insert(other, fork);

@@ -109,12 +109,18 @@ impl SyntaxError {
 
 /// Line and column of a byte of a text.
 pub(crate) fn position(text: &str, offset: usize) -> (u32, u32) {
-    let before = text.get(..offset).unwrap_or(text);
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let lines = before.bytes().filter(|byte| *byte == b'\n').count();
-    let units = before.get(line_start..).unwrap_or_default().encode_utf16().count();
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX).saturating_add(1);
-    (count(lines), count(units))
+    behind(START, text.get(..offset).unwrap_or(text))
+}
+
+/// Line and column of a text's first byte.
+pub(crate) const START: (u32, u32) = (1, 1);
+
+/// Line and column of what comes behind a text that starts at this line and column.
+pub(crate) fn behind((line, column): (u32, u32), text: &str) -> (u32, u32) {
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let lines = text.bytes().filter(|byte| *byte == b'\n').count();
+    let (column, last) = text.rsplit_once('\n').map_or((column, text), |(_, last)| (START.1, last));
+    (line.saturating_add(count(lines)), column.saturating_add(count(last.encode_utf16().count())))
 }
 
 #[cfg(test)]

@@ -155,7 +155,7 @@ impl<H: Host> Context<H> {
 
     /// Ends the run: the host back, and what is in the workspace.
     pub fn into_workspace(self) -> (H, Workspace) {
-        (self.host, Workspace::collect(self.file_system, &self.inputs))
+        (self.host, Workspace::collect(self.file_system, self.inputs))
     }
 }
 

@@ -12,8 +12,10 @@ pub struct Workspace {
     pub files: Vec<WorkspaceFile>,
     /// The paths of symbolic links. They are the guest's words; nobody should follow them.
     pub links: Vec<String>,
-    /// The paths of inputs at which there is no file any more, and after them those of their directories that are gone, the innermost first.
-    pub gone: Vec<String>,
+    /// The paths of inputs.
+    inputs: BTreeMap<String, u64>,
+    /// The paths of directories.
+    directories: BTreeSet<String>,
 }
 
 /// A file of the workspace.
@@ -71,9 +73,8 @@ impl WorkspaceFile {
 
 impl Workspace {
     /// Empties a file system that nobody will use again.
-    pub(crate) fn collect(mut file_system: FileSystem, inputs: &BTreeMap<String, u64>) -> Self {
-        let mut collected = Self { files: Vec::new(), links: Vec::new(), gone: Vec::new() };
-        let mut directories = BTreeSet::new();
+    pub(crate) fn collect(mut file_system: FileSystem, inputs: BTreeMap<String, u64>) -> Self {
+        let mut collected = Self { files: Vec::new(), links: Vec::new(), inputs, directories: BTreeSet::new() };
         let mut taken = BTreeMap::new();
         let mut pending = vec![(Node::Memory(InodeId::WORKSPACE), String::new())];
         while let Some((directory, path)) = pending.pop() {
@@ -81,14 +82,14 @@ impl Workspace {
                 let path = if path.is_empty() { name } else { [path.as_str(), "/", &name].concat() };
                 match kind {
                     FileKind::Directory => {
-                        directories.insert(path.clone());
+                        collected.directories.insert(path.clone());
                         pending.push((node, path));
                     }
                     FileKind::File => {
                         let number = file_system.number(node);
                         let file: &Arc<File> =
                             taken.entry(number).or_insert_with(|| Arc::new(file_system.take_file(node)));
-                        let origin = origin(inputs.get(&path), number, file);
+                        let origin = origin(collected.inputs.get(&path), number, file);
                         collected.files.push(WorkspaceFile { path, origin, file: Arc::clone(file) });
                     }
                     FileKind::Symlink => collected.links.push(path),
@@ -100,17 +101,18 @@ impl Workspace {
         drop(taken);
         collected.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         collected.links.sort_unstable();
-        collected.gone = collected.gone(inputs, &directories);
         collected
     }
 
-    fn gone(&self, inputs: &BTreeMap<String, u64>, directories: &BTreeSet<String>) -> Vec<String> {
+    /// The paths of inputs at which there is no file any more, and after them those of their directories that are gone, the innermost first.
+    pub fn gone(&self) -> Vec<&str> {
         let is_file = |path: &str| self.files.binary_search_by(|file| file.path.as_str().cmp(path)).is_ok();
-        let files: Vec<&str> = inputs.keys().map(String::as_str).filter(|path| !is_file(path)).collect();
+        let mut gone: Vec<&str> = self.inputs.keys().map(String::as_str).filter(|path| !is_file(path)).collect();
         let parents: BTreeSet<&str> =
-            files.iter().flat_map(|path| above(path)).filter(|path| !directories.contains(*path)).collect();
+            gone.iter().flat_map(|path| above(path)).filter(|path| !self.directories.contains(*path)).collect();
         // What is in a directory comes behind it in order.
-        files.iter().chain(parents.iter().rev()).map(|path| (*path).to_owned()).collect()
+        gone.extend(parents.iter().rev());
+        gone
     }
 }
 

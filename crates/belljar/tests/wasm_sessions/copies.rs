@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sandbox::{Engine as _, FilePart, Principal, Request, SessionError, WorkspacePath};
 
@@ -137,9 +137,15 @@ async fn saving_leaves_room_for_runs() {
         unread.push(reader);
         saving.spawn(async move { session.session.save(writer.into()).await });
     }
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    // One holds its thread, and all have asked before.
+    let is_begun = |reader: &std::io::PipeReader| rustix::io::ioctl_fionread(reader).expect("a pipe") > 0;
+    let end = Instant::now() + Duration::from_secs(20);
+    while !unread.iter().any(is_begun) {
+        assert!(Instant::now() < end, "nothing is saved");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     let mut session = stage.open().await;
-    let request = Request { limits: within(Duration::from_millis(500)), ..request("python", "print('in time')") };
+    let request = Request { limits: within(Duration::from_secs(20)), ..request("python", "print('in time')") };
     assert_eq!(session.run(request).await.stdout.text, "in time\n");
     drop(unread);
     while let Some(saved) = saving.join_next().await {

@@ -187,6 +187,73 @@ int main(void) {
     assert_eq!(session.printed("python", python).await, expected);
 }
 
+/// What it moves to where it cannot be brought back from stays where it was.
+#[tokio::test]
+async fn a_compiled_cell_loses_nothing() {
+    let Some(stage) = Stage::start() else { return };
+    let mut session = stage.open().await;
+    let python = "import os\nopen('large', 'w').truncate(65 << 20)\nfor n in 'a', 'b': open(n, 'w').write(n)\n\
+                  os.mkdir('many')\nfor n in range(2_500): open(f'many/{n}', 'w').close()\n\
+                  def look(): print(os.path.getsize('large'), len(os.listdir('many')), open('a').read(), open('b').read())";
+    session.printed("python", python).await;
+    for (from, to, reason) in [
+        ("large", "grown", SkipReason::TooLarge),
+        ("many", "moved", SkipReason::TooMany),
+        ("a", "a\\n", SkipReason::Name),
+    ] {
+        let c =
+            format!("#include <stdio.h>\nint main(void) {{ return rename(\"{from}\", \"{to}\") | remove(\"b\"); }}");
+        let outcome = session.cell("c", &c).await;
+        assert!(outcome.status.is_success(), "{outcome:?}");
+        assert!(outcome.skipped_files.iter().all(|file| file.reason == reason), "{:?}", outcome.skipped_files);
+        let said = outcome.diagnostics.expect("it is said");
+        assert!(said.contains("still there under its old name"), "{said}");
+        assert_eq!(session.printed("python", "look()").await, "68157440 2500 a b\n", "{from}");
+    }
+    let outcome = session.cell("c", "#include <stdio.h>\nint main(void) { return remove(\"b\"); }").await;
+    assert_eq!(outcome.diagnostics, None);
+    assert_eq!(session.printed("python", "print(os.path.exists('b'))").await, "False\n");
+}
+
+/// What is gone is told by name, and not more of it than an answer has room for.
+#[tokio::test]
+async fn a_compiled_cell_that_removes_too_much_removes_nothing() {
+    let Some(stage) = Stage::start() else { return };
+    let mut session = stage.open().await;
+    let python = "import os\nfolder = '/'.join(['n' * 250] * 11)\nos.makedirs(folder)\nopen('a', 'w').close()\n\
+                  for n in range(6_500): open(f'{folder}/{n}', 'w').close()";
+    session.printed("python", python).await;
+    let name = "n".repeat(250);
+    let c = format!(
+        "#include <stdio.h>\nint main(void) {{ return rename(\"{name}\", \"/tmp/elsewhere\") | remove(\"a\"); }}"
+    );
+    let outcome = session.cell("c", &c).await;
+    assert!(outcome.status.is_success(), "{outcome:?}");
+    let said = outcome.diagnostics.expect("it is said");
+    assert!(said.contains("still there under its old name"), "{said}");
+    assert_eq!(session.printed("python", "print(len(os.listdir(folder)), os.path.exists('a'))").await, "6500 True\n");
+}
+
+#[tokio::test]
+async fn what_a_compiled_cell_did_is_there_or_none_of_it() {
+    let Some(stage) = Stage::start() else { return };
+    let limits = LimitsRequest { disk: Some(sandbox::Bytes::mib(1)), ..LimitsRequest::default() };
+    let mut session = stage.open_as(Request { limits, ..request("python", "0") }).await;
+    session.printed("python", "import os\nopen('a', 'w').write('x' * 600_000)").await;
+    // There is no room for two of them.
+    let outcome = session.cell("c", "#include <stdio.h>\nint main(void) { return rename(\"a\", \"b\"); }").await;
+    assert_eq!(names(&outcome), ["b"], "{outcome:?}");
+    session.printed("python", "open('/tmp/elsewhere', 'w').write('x' * 300_000)").await;
+    let c = r#"
+#include <stdio.h>
+#include <unistd.h>
+int main(void) { FILE *f = fopen("d", "w"); return rename("b", "c") | ftruncate(fileno(f), 200000); }"#;
+    let ran = session.session.run(plan(request("c", c)), &mut ()).await;
+    let error = ran.expect_err("there is no room for it where others have written too");
+    assert!(error.to_string().contains("workspace is full"), "{error}");
+    assert_eq!(session.printed("python", "print(os.listdir(), os.path.getsize('b'))").await, "['b'] 600000\n");
+}
+
 #[tokio::test]
 async fn what_cannot_be_put_into_a_session_is_refused() {
     let Some(stage) = Stage::start() else { return };

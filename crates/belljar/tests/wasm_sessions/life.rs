@@ -84,7 +84,14 @@ async fn a_closed_session_leaves_nothing() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         left.push(private(worker));
     }
-    assert!(left[5] <= left[1] + (8 << 10), "it grows: {before} KiB before, then {left:?}");
+    // How much waits to be used again differs from round to round, and one round is no measure.
+    let (early, late) = left.split_at(3);
+    let [early, late] = [early, late].map(|rounds| {
+        let mut rounds = rounds.to_vec();
+        rounds.sort_unstable();
+        rounds[1]
+    });
+    assert!(late <= early + (8 << 10), "it grows: {before} KiB before, then {left:?}");
     assert_eq!(stage.wall.started(), [worker]);
 }
 

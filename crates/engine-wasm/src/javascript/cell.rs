@@ -104,7 +104,7 @@ fn start(js: &mut Js<'_, Running<'_>>, cell: &Cell<'_>) -> Result<()> {
 }
 
 /// The text for the engine, and what there is to know about it.
-fn prepare(source: &str, dialect: Dialect) -> (Prepared<'_>, i32) {
+pub(super) fn prepare(source: &str, dialect: Dialect) -> (Prepared<'_>, i32) {
     match dialect {
         Dialect::Plain => {
             let source = program::without_hashbang(source);
@@ -267,11 +267,14 @@ impl Changes<'_> {
     fn apply(mut self) -> (String, Vec<Insertion>) {
         self.list.sort_by_key(|(start, end, _)| (*start, *end));
         let (mut text, mut insertions, mut at) = (String::with_capacity(self.source.len() + 64), Vec::new(), 0);
+        // There can be very many.
+        let (mut place, mut place_at) = (typescript::START, 0);
         for (start, end, instead) in &self.list {
             text.push_str(self.source.get(at..*start).unwrap_or_default());
             if start == end {
-                let (line, column) = typescript::position(self.source, *start);
-                insertions.push(Insertion { line, column, width: program::width(instead) });
+                place = typescript::behind(place, self.source.get(place_at..*start).unwrap_or_default());
+                place_at = *start;
+                insertions.push(Insertion { line: place.0, column: place.1, width: program::width(instead) });
             }
             text.push_str(instead);
             at = (*end).max(at);

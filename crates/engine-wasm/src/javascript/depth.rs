@@ -12,6 +12,8 @@ const MAX_CHAIN: usize = 2_000;
 /// it is translated too.
 const MAX_LENGTH: usize = 4 << 20;
 const MAX_TYPED_LENGTH: usize = 1 << 20;
+/// How much is looked at in vain for the ends of regular expressions. The rest of a line can be for each `/` in it, and nothing interrupts that.
+const MAX_LOOKED_AT: usize = 2 * MAX_LENGTH;
 
 /// What is written in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +100,9 @@ fn tally(text: &[u8]) -> (usize, usize) {
 /// What the last token was, for a `/` that may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
-    /// It ended something that can be divided, unless another line begins.
+    /// It ended something that can be divided, also in the next line: no semicolon is put before a `/` that goes on with an expression.
+    Value,
+    /// It ended something that can be divided, unless another line begins: it may have ended a statement that is none.
     Operand,
     /// It wants an operand.
     Operator,
@@ -123,6 +127,8 @@ struct Open {
     statement: usize,
     /// and, within that, up to the end of the part of a list.
     chain: usize,
+    /// Whether this may be in the type of `x as void`, up to the end of the statement. The reader takes those in JavaScript too.
+    is_type: bool,
 }
 
 struct Scanner<'s> {
@@ -137,6 +143,10 @@ struct Scanner<'s> {
     last: u8,
     line: Line,
     end: End,
+    /// Whether this may be in `import x = y.z`, which is no expression, and which the reader takes in JavaScript too.
+    imports: bool,
+    /// See [`MAX_LOOKED_AT`].
+    looked_at: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +174,8 @@ enum End {
 
 impl<'s> Scanner<'s> {
     fn new(text: &'s [u8], syntax: Syntax) -> Self {
-        let outermost = Open { bracket: Bracket::Curly, before: Before::Operator, statement: 0, chain: 0 };
+        let outermost =
+            Open { bracket: Bracket::Curly, before: Before::Operator, statement: 0, chain: 0, is_type: false };
         Self {
             text,
             rest: text,
@@ -175,6 +186,8 @@ impl<'s> Scanner<'s> {
             last: b';',
             line: Line::New,
             end: End::No,
+            imports: false,
+            looked_at: 0,
         }
     }
 
@@ -221,6 +234,7 @@ impl<'s> Scanner<'s> {
             b'}' => self.leave(Bracket::Curly),
             b';' => {
                 self.end = End::Perhaps;
+                self.imports = false;
                 self.pass(1, Before::Operator);
             }
             b',' => {
@@ -229,6 +243,7 @@ impl<'s> Scanner<'s> {
             }
             b'"' | b'\'' => {
                 let length = string_length(self.rest);
+                self.imports = false;
                 self.pass(length, Before::Operand);
             }
             b'`' => {
@@ -255,7 +270,7 @@ impl<'s> Scanner<'s> {
         } else if is_sign(byte) {
             self.count(1);
         }
-        let is_typed = self.syntax != Syntax::JavaScript;
+        let is_typed = self.syntax != Syntax::JavaScript || self.is_type();
         let before = match byte {
             b'+' | b'-' if self.last == byte => Before::Unknown,
             // Behind a type, or a value that is there for sure.
@@ -275,8 +290,10 @@ impl<'s> Scanner<'s> {
         let length = word_length(self.rest);
         let word = self.rest.get(..length).unwrap_or_default();
         self.settle_end(word);
+        self.imports |= word == b"import";
         // Two operands with nothing between them are of two statements.
-        let follows = self.last == b'}' || (self.before == Before::Operand && self.line == Line::New);
+        let is_operand = matches!(self.before, Before::Value | Before::Operand);
+        let follows = self.last == b'}' || (is_operand && self.line == Line::New);
         if follows && !continues(word) {
             self.restart(Part::Statement);
         }
@@ -285,29 +302,50 @@ impl<'s> Scanner<'s> {
         } else if has_operand(word) {
             self.count(1);
         }
+        if matches!(word, b"as" | b"satisfies")
+            && let Some(open) = self.open.last_mut()
+        {
+            open.is_type = true;
+        }
         let is_part = matches!(self.last, b'.' | b'#') || !self.last.is_ascii();
         let before = match before_of(word) {
-            Before::Operator if is_part => Before::Unknown,
+            Before::Operator if is_part || self.is_type() => Before::Unknown,
             Before::Operand if !self.last.is_ascii() => Before::Unknown,
-            before @ (Before::Operand | Before::Operator | Before::Unknown) => before,
+            Before::Operand if self.wants_value() && !is_whole_statement(word) => Before::Value,
+            before @ (Before::Value | Before::Operand | Before::Operator | Before::Unknown) => before,
         };
         self.pass(length, before);
     }
 
+    fn is_type(&self) -> bool {
+        self.open.last().is_some_and(|open| open.is_type)
+    }
+
+    /// Whether only an expression can be here, or more of one. What is behind a type's signs can be a type, a name behind `*` or `,` a
+    /// function's or a variable's, and those are not divided.
+    fn wants_value(&self) -> bool {
+        let is_wanted = is_word(self.last) || b"=+-%&|^~!?:<>/".contains(&self.last);
+        let is_known = self.syntax == Syntax::JavaScript && !self.imports && !self.is_type();
+        is_known && (self.last == b'.' || (self.before == Before::Operator && is_wanted))
+    }
+
     /// A `/` that starts no comment.
     fn slash(&mut self) -> Result<(), Obstacle> {
+        // No statement ends in these.
+        let is_within = self.open.last().is_some_and(|open| open.bracket != Bracket::Curly);
         let before = match (self.before, self.line) {
-            (Before::Operand, Line::New | Line::Unclear) => Before::Unknown,
+            (Before::Operand, Line::New | Line::Unclear) if !is_within => Before::Unknown,
             (before, _) => before,
         };
-        // One that does not end is none.
-        let expression = if before == Before::Operand { None } else { expression_length(self.rest) };
+        let is_division = matches!(before, Before::Value | Before::Operand);
+        let expression = if is_division { Err(0) } else { expression_length(self.rest) };
         match expression {
-            Some(length) if before == Before::Operator => self.pass(length, Before::Operand),
-            Some(length) => {
+            Ok(length) if before == Before::Operator => self.pass(length, Before::Operand),
+            Ok(length) => {
                 let (inside, after) = self.rest.split_at(length);
                 if inside.iter().any(|byte| b"'\"`\\()[]{}".contains(byte))
                     || matches!(after.first(), Some(b'/' | b'*'))
+                    || !divides_at_its_end(inside)
                 {
                     return Err(self.unclear());
                 }
@@ -315,7 +353,12 @@ impl<'s> Scanner<'s> {
                 self.count(tally(inside).1);
                 self.pass(length, Before::Unknown);
             }
-            None => {
+            // One that does not end is none.
+            Err(looked_at) => {
+                self.looked_at += looked_at;
+                if self.looked_at > MAX_LOOKED_AT {
+                    return Err(self.unclear());
+                }
                 self.count(1);
                 self.pass(1, Before::Operator);
             }
@@ -347,8 +390,14 @@ impl<'s> Scanner<'s> {
             self.count(1);
         }
         // Only a word can be that of a statement, though there may be a strange space behind it.
-        let before = if is_word(self.last) || !self.last.is_ascii() { self.before } else { Before::Operator };
-        self.open.push(Open { bracket, before, statement: 0, chain: 0 });
+        let before = if self.wants_value() || self.before == Before::Value {
+            Before::Value
+        } else if is_word(self.last) || !self.last.is_ascii() {
+            self.before
+        } else {
+            Before::Operator
+        };
+        self.open.push(Open { bracket, before, statement: 0, chain: 0, is_type: false });
         self.pass(1, Before::Operator);
     }
 
@@ -362,6 +411,7 @@ impl<'s> Scanner<'s> {
             before = match (bracket, open.before) {
                 // What follows `if (x)` is no operand of it.
                 (Bracket::Round, Before::Unknown) | (Bracket::Curly | Bracket::Template, _) => Before::Unknown,
+                (Bracket::Round | Bracket::Square, Before::Value) => Before::Value,
                 (Bracket::Round | Bracket::Square, _) => Before::Operand,
             };
         }
@@ -390,6 +440,7 @@ impl<'s> Scanner<'s> {
             self.depth -= std::mem::take(&mut open.chain);
             if part == Part::Statement {
                 self.depth -= std::mem::take(&mut open.statement);
+                open.is_type = false;
             }
         }
     }
@@ -473,6 +524,21 @@ fn has_statement(word: &[u8]) -> bool {
     matches!(word, b"if" | b"else" | b"for" | b"while" | b"do" | b"with")
 }
 
+/// Of what may be a regular expression, or part of a division: whether the `/` that ends it is a division too, if it is not one.
+fn divides_at_its_end(expression: &[u8]) -> bool {
+    let end = expression.iter().rposition(|byte| *byte == b'/').unwrap_or_default();
+    let before = expression.get(..end).unwrap_or_default().trim_ascii_end();
+    let start = before.iter().rposition(|byte| !is_word(*byte)).map_or(0, |other| other + 1);
+    let word = before.get(start..).unwrap_or_default();
+    let has_comment = before.windows(4).any(|part| part == b"<!--");
+    !has_comment && !word.is_empty() && before_of(word) == Before::Operand && !is_whole_statement(word)
+}
+
+/// Words behind which a statement can be over without being an expression.
+fn is_whole_statement(word: &[u8]) -> bool {
+    matches!(word, b"break" | b"continue" | b"debugger" | b"let")
+}
+
 /// Words that may go on with the statement before them.
 fn continues(word: &[u8]) -> bool {
     matches!(
@@ -533,17 +599,17 @@ fn string_length(text: &[u8]) -> usize {
     text.len()
 }
 
-/// How long the regular expression is that starts here, if one does.
-fn expression_length(text: &[u8]) -> Option<usize> {
+/// How long the regular expression is that starts here. `Err`: none does, for so far there is no end to it.
+fn expression_length(text: &[u8]) -> Result<usize, usize> {
     let mut previous = 0;
     let mut in_class = false;
     for (index, byte) in text.iter().copied().enumerate().skip(1) {
         match (previous, byte) {
-            _ if text.get(index..).is_some_and(is_line_end) => return None,
+            _ if text.get(index..).is_some_and(is_line_end) => return Err(index),
             (b'\\', _) => previous = 0,
             (_, b'/') if !in_class => {
                 let flags = text.get(index + 1..).unwrap_or_default();
-                return Some(index + 1 + word_length(flags));
+                return Ok(index + 1 + word_length(flags));
             }
             (_, byte) => {
                 in_class = byte == b'[' || (in_class && byte != b']');
@@ -551,13 +617,17 @@ fn expression_length(text: &[u8]) -> Option<usize> {
             }
         }
     }
-    None
+    Err(text.len())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
+    use crate::javascript::cell;
     use crate::javascript::program::{Prepared, Role};
+    use crate::protocol::Dialect;
 
     /// What a call of the host has of its thread's stack when the guest has used all that it may.
     const HOST_STACK: usize = 4 << 20;
@@ -664,6 +734,85 @@ mod tests {
         "yield /'/;",
         "x as T? / '1';/1/;",
         "x=a!/'/1;/'/;",
+        "x=y\n/'/.z;'/'",
+        "x=y\n/2;/'/.z;",
+        "x=f(y)[0]\n/'/.z;'/'",
+        "x=(y)\n/2;/'/.z;",
+        "x=y.let\n/'/.z;'/'",
+        "return x\n/'/.z;'/'",
+        "f(x\n/'/.z);'/'",
+        "f(x\n/2);/'/.z;",
+        "x=`${y\n/2}`;/'/.z;",
+        "let x=1,y\n/'/.z;",
+        "let[x]\n/'/.z;",
+        "let x=1,[y]\n/'/.z;",
+        "let x.y\n/'/.z;",
+        "using x\n/'/.z;",
+        "for(;;){break\n/'/.z}",
+        "for(;;)x:break\n/'/.z;",
+        "x:for(;;)y:break x\n/'/.z;",
+        "for(;;)if(1)1;else continue\n/'/.z;",
+        "x:debugger\n/'/.z;",
+        "x:let y\n/'/.z;",
+        "break x.y\n/'/.z;",
+        "import x from 'y'\n/'/.z;",
+        "export * from 'y'\n/'/.z;",
+        "export * as x from 'y'\n/'/.z;",
+        "function f(x)\n/'/.z;",
+        "function*f(x)\n/'/.z;",
+        "x=function f(y)\n/'/.z;",
+        "x=function*f(y)\n/'/.z;",
+        "x:function f(y)\n/'/.z;",
+        "export default function(x)\n/'/.z;",
+        "class A{x\n/'/.z;}",
+        "class A{x=y\n/2;z=/'/}",
+        "class A{f()\n/'/.z;}",
+        "x={f()\n/'/.z}",
+        "for(let x\n/'/;;);",
+        "for(x of y)\n/'/.z;",
+        "while(x)\n/'/.z;",
+        "do x\nwhile(y)\n/'/.z;",
+        "do break\n/'/.z\nwhile(0)",
+        "x=y++\n/'/.z;",
+        "x=async y\n/'/.z;",
+        "x=>{}\n/'/.z;",
+        "x=1.\nlet y\n/'/.z;",
+        "x=a?b:c\n/2;/'/.z;",
+        "x=y as T\n/'/.z;",
+        "f(x as T\n/2);/'/.z;",
+        "type x=y\n/'/.z;",
+        "type x=typeof y.z\n/'/.z;",
+        "export type x=y\n/'/.z;",
+        "function f(x):y\n/'/.z;",
+        "x=(y):z\n/'/.z;",
+        "x=y!\n/'/.z;",
+        "x=<T>y\n/'/.z;",
+        "import x=y.z\n/'/.z;",
+        "export import x=y.z\n/'/.z;",
+        "import x=require(y)\n/'/.z;",
+        "import type\nx=y.z\n/'/.z;",
+        "import type\nx\n=\ny\n/'/.z;",
+        "export=x\n/'/.z;'/'",
+        "export as namespace x\n/'/.z;",
+        "declare let x:y.z\n/'/.z;",
+        "var x:y=z\n/'/.z;'/'",
+        "enum A{x=y\n/'/.z}",
+        "namespace x.y\n/'/.z;",
+        "module x.y\n/'/.z;",
+        "class A{f():y\n/'/.z;}",
+        "@x.y\n/'/.z;",
+        "{}/a<!--b/'\\\n",
+        "{}/a;b/'\\\n",
+        "{}/a+/'/.z;",
+        "{}/a;return/'/.z;",
+        "{}/x/in/'/.z;",
+        "x=a++\n/2;/'/.z;",
+        "x as void /2;/'/.z;",
+        "x satisfies A &\nreturn\n/2;/'/.z;",
+        "x as{a\nb:C}|void /2;/'/.z;",
+        "x as in ?\n/2;/'/.z;",
+        "declare function f(x:y)\n/'/.z;",
+        "abstract class A{abstract f(x:y)\n/'/.z;}",
     ];
 
     fn on_small_stack(work: impl FnOnce() + Send) {
@@ -724,6 +873,25 @@ mod tests {
     }
 
     #[test]
+    fn divisions_go_on_in_the_next_line() {
+        let start = "function f(a) { return [a, 1].map((x) => x + 1); }\n".repeat(200);
+        for division in [
+            "const w = n\n  / (hi - lo) // bin width\n",
+            "const w = (n + 1)\n  / (hi - lo) // bin width\n",
+            "const w = a.b[0](c)\n  / f(lo) / 2;\n",
+            "function g(n) { return n\n  / (hi - lo) // bin width\n}\n",
+            "console.log(n\n  / (hi - lo) // bin width\n)\n",
+        ] {
+            let text = [&*start, division, "const v = await Promise.resolve(1);\nv + 40"].concat();
+            assert_eq!(Obstacle::find(&text, Syntax::JavaScript), None, "{division}");
+            let prepared = Prepared::new(&text, "/box/main.js", Role::Main);
+            assert!(prepared.text.ends_with("return (v + 40)"), "{division}");
+        }
+        let text = [&*start, "console.log(n\n  / (hi - lo) // bin width\n)"].concat();
+        assert_eq!(Obstacle::find(&text, Syntax::TypeScript), None);
+    }
+
+    #[test]
     fn what_is_in_the_way_is_told() {
         let text = ["interface A { a: B }\n".repeat(1_000), "type C = D\n/[(]/.test(x)".to_owned()].concat();
         let error = Obstacle::find(&text, Syntax::TypeScript).expect("an obstacle").explain(&text);
@@ -735,6 +903,19 @@ mod tests {
         assert_eq!(Obstacle::find(&"a;".repeat(MAX_LENGTH / 2), Syntax::JavaScript), None);
         assert_eq!(Obstacle::find(&"a;".repeat(MAX_LENGTH / 2), Syntax::TypeScript), Some(Obstacle::TooLong));
         assert_eq!(Obstacle::TooLong.explain(&long).message, "it has more than 1 MiB, the most that is translated");
+    }
+
+    /// Nothing interrupts it, so it must not be for each of many parts that the rest is looked at.
+    #[test]
+    fn nothing_takes_long() {
+        let classes = ["/*", &*"{".repeat(500), "*/x", &*"=/\"[\",".repeat(100_000)].concat();
+        let names = (0..100_000).map(|number| format!("let a{number};")).collect::<Vec<_>>().concat();
+        let started = Instant::now();
+        read(&classes);
+        assert!(matches!(Obstacle::find(&classes, Syntax::JavaScript), Some(Obstacle::Unclear(_))));
+        let (prepared, _) = cell::prepare(&names, Dialect::Plain);
+        assert!(prepared.text.ends_with("var a99999 = undefined;"));
+        assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
     }
 
     #[test]

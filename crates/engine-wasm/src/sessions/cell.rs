@@ -13,7 +13,7 @@ use crate::execute::{self, Executor, Remains, SIGABRT, judge, micros};
 use crate::guest::{Afterwards, Guest, Surroundings};
 use crate::halt;
 use crate::instances::Made;
-use crate::protocol::{End, Finished, Job, MadeFile, Report, SessionId};
+use crate::protocol::{End, Finished, Gone, Job, MadeFile, Report, SessionId};
 use crate::run::{Interruption, Manner, Run};
 use crate::runtime::Runtime;
 
@@ -72,7 +72,7 @@ impl Executor {
             files: ended.files,
             links: ended.links,
             // Its files are where it runs.
-            gone: Vec::new(),
+            gone: Gone::default(),
             wall_micros: micros(run.elapsed()),
             cpu_micros: micros(cpu),
             peak_bytes: ended.peak_bytes,

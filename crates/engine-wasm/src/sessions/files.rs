@@ -7,7 +7,7 @@ use sandbox::{FolderEntry, SkippedFile};
 
 use super::{Live, now};
 use crate::guest::{Budget, MOST_FILES};
-use crate::protocol::{Answer, Collecting, Fault, ListedEntry, ListedKind, MadeFile, Writing};
+use crate::protocol::{Answer, Collecting, Fault, JobFile, ListedEntry, ListedKind, MadeFile, Writing};
 
 /// What is in a workspace and has been told: a cell's own files are what has come or changed since.
 #[derive(Default, Clone)]
@@ -67,8 +67,18 @@ impl Live {
         Ok(Answer::Entries(files.take_while(|entry| fits(entry)).map(listed).collect()))
     }
 
-    pub(super) fn remove(&mut self, path: &str) -> Result<Answer, Fault> {
-        self.disk.remove(path, now()).map(|()| Answer::Done).map_err(fault)
+    pub(super) fn merge(&mut self, gone: &[String], files: Vec<JobFile>) -> Result<Answer, Fault> {
+        // What was moved is gone from one place before it is in another.
+        let mut merged = self.disk.clone();
+        for path in gone {
+            // A folder may have something else in it, which was not sent there.
+            merged.remove(path, now()).ok();
+        }
+        for file in files {
+            merged.put(&file.path, file.contents, now()).map_err(fault)?;
+        }
+        self.disk = merged;
+        Ok(Answer::Done)
     }
 
     /// Takes what is there now as told.

@@ -43,7 +43,7 @@ fn made_changed_and_unchanged() {
     let context = std::mem::replace(&mut guest.context, Guest::new().context);
     let (_, workspace) = context.into_workspace();
     assert_eq!(workspace.links, ["link"]);
-    assert_eq!(workspace.gone, ["moved", "removed"]);
+    assert_eq!(workspace.gone(), ["moved", "removed"]);
     let files: Vec<_> = workspace
         .files
         .into_iter()
@@ -247,7 +247,7 @@ fn what_is_gone() {
     files.remove_file("g").unwrap();
     files.symlink("h", "g").unwrap();
     let (_, workspace) = guest.context.into_workspace();
-    assert_eq!(workspace.gone, ["a/b/c", "a/b/d", "a/e", "f", "g", "kept/h", "a/b", "a"]);
+    assert_eq!(workspace.gone(), ["a/b/c", "a/b/d", "a/e", "f", "g", "kept/h", "a/b", "a"]);
 }
 
 #[test]
