@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::client::{Client, initialize};
-use crate::text_of;
+use crate::{modern, text_of};
 
 #[track_caller]
 fn assert_serves(client: &mut Client) {
@@ -94,6 +94,14 @@ fn a_line_that_never_ends_is_given_up() {
 /// Nobody waits for an answer that never comes.
 #[test]
 fn a_request_that_cannot_be_read_is_answered() {
+    // Before anything else, as in a conversation that begins without `initialize`, and after that began.
+    let mut client = Client::start(&[]);
+    for _ in 0..2 {
+        client.write(b"{\"jsonrpc\":\"2.0\",\"id\":800,\"method\":\"tools/list\",\"params\":{\"a\":1e999}}\n");
+        let answer = client.answer(800);
+        assert_eq!(answer["error"]["code"], -32700, "{answer}");
+        assert!(client.request("tools/list", &modern(json!({})))["result"]["tools"].is_array());
+    }
     let mut client = Client::initialized();
     let long = format!("\"{}\"", "x".repeat(65 << 20));
     let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
@@ -125,7 +133,7 @@ fn a_version_that_nobody_knows_is_answered() {
         "{answer}"
     );
     let mut client = Client::start(&[]);
-    let mut params = crate::modern(json!({}));
+    let mut params = modern(json!({}));
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2999-01-01".into();
     assert_eq!(client.request("tools/list", &params)["error"]["code"], -32022);
 }

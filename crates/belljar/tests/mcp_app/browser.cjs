@@ -74,7 +74,8 @@ async function show(window, { html, input, result, theme = 'light', proxied = fa
   if (input) await page.evaluate(given => bridge.sendToolInput({ arguments: given }), input);
   if (result) {
     await page.evaluate(result => bridge.sendToolResult(result), result);
-    await view.waitForFunction(() => !document.querySelector('.badge.waiting') && !document.body.innerText.includes('Loading…'), { timeout: PATIENCE });
+    const isThere = () => !document.querySelector('.badge.waiting') && !document.body.innerText.includes('Loading…') && [...document.images].every(image => image.complete);
+    await view.waitForFunction(isThere, { timeout: PATIENCE });
   }
   return { page, view, seen };
 }

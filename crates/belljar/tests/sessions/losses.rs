@@ -1,8 +1,5 @@
 //! What another language, or an end that nobody waited for, costs a session's interpreters, and that the next cell says so.
 
-use std::thread;
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::{refusal, structured};
@@ -56,15 +53,15 @@ fn assert_told_once(client: &mut Client) {
 #[test]
 fn who_ends_while_another_cell_runs_says_so_in_its_next() {
     let mut client = Client::initialized();
-    let leave = "import os, threading\nx = 5\nthreading.Timer(0.2, os._exit, (1,)).start()";
+    let leave = "import os, threading, time\nx = 5\ndef leave():\n    while not os.path.exists('go'): time.sleep(0.01)\n    os.remove('go')\n    os._exit(1)\nthreading.Thread(target=leave).start()";
     structured(&cell(&mut client, "python", leave));
-    let other = cell(&mut client, "bash", "sleep 1");
+    let other = cell(&mut client, "bash", "touch go; while [ -e go ]; do sleep 0.1; done; sleep 1");
     assert_eq!(structured(&other).get("state"), None, "{other}");
     assert_told_once(&mut client);
 
     // Ended with all others, for a limit that was another's.
     structured(&cell(&mut client, "python", "x = 5"));
-    let arguments = json!({"session": "s", "engine": "native", "language": "bash", "code": "trap '' INT; while :; do :; done", "timeout_ms": 300});
+    let arguments = json!({"session": "s", "engine": "native", "language": "bash", "code": "trap '' INT; while :; do :; done", "timeout_ms": 3_000});
     let other = client.run(&arguments);
     assert_eq!(other["structuredContent"]["state"], "lost", "{other}");
     assert_told_once(&mut client);
@@ -74,10 +71,11 @@ fn who_ends_while_another_cell_runs_says_so_in_its_next() {
 fn who_does_not_stop_when_it_is_cancelled_says_so_in_its_next() {
     let mut client = Client::initialized();
     structured(&cell(&mut client, "python", "x = 5"));
-    let stubborn = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\nwhile True: pass";
+    let stubborn = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\nprint('up', flush=True)\nwhile True: pass";
     let arguments = json!({"session": "s", "engine": "native", "language": "python", "code": stubborn});
-    let id = client.send("tools/call", &json!({"name": "run_code", "arguments": arguments}));
-    thread::sleep(Duration::from_millis(500));
+    let params = json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": 1}});
+    let id = client.send("tools/call", &params);
+    assert_eq!(client.next()["params"]["message"], "up\n");
     client.notify("notifications/cancelled", &json!({"requestId": id}));
     assert_told_once(&mut client);
 }
