@@ -35,7 +35,7 @@ pub fn cache_of(stage: &Stage) -> Option<PathBuf> {
         return Some(folder.clone());
     }
     let folder = arena::shared_directory().join(format!("runtimes-of-{}", stage.uid()));
-    copy(source()?, &folder, stage.uid());
+    copy(source()?, &folder, stage.uid(), &RUNTIMES);
     lent.insert(stage.uid(), folder.clone());
     Some(folder)
 }
@@ -54,36 +54,33 @@ pub fn provision(belljar: &'static str) -> bool {
     found.is_some()
 }
 
-/// What is needed to run all languages but NumPy, and not what they were made from.
-fn copy(source: &Path, folder: &Path, uid: u32) {
+/// All but NumPy, which is the largest and only more of Python.
+const RUNTIMES: [&str; 7] = ["python", "javascript", "ruby", "php", "clang", "lua", "sql"];
+
+/// What is needed to run these, and not what they were made from.
+fn copy(source: &Path, folder: &Path, uid: u32, runtimes: &[&str]) {
     let own = |path: &Path, mode: u32| {
         chown(path, Some(uid), Some(uid)).expect("our own file");
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own file");
     };
-    fs::create_dir(folder).expect("a fresh name");
-    own(folder, 0o700);
-    for part in [
-        "modules",
-        "runtimes",
-        "runtimes/python",
-        "runtimes/javascript",
-        "runtimes/ruby",
-        "runtimes/php",
-        "runtimes/clang",
-        "runtimes/lua",
-        "runtimes/sql",
-    ] {
+    let make = |part: &str, is_wanted: &dyn Fn(&str) -> bool| {
         let target = folder.join(part);
         fs::create_dir(&target).expect("a fresh name");
         own(&target, 0o700);
         for entry in fs::read_dir(source.join(part)).expect("a provisioned folder").flatten() {
             let name = entry.file_name();
-            let is_wanted = entry.path().is_file() && !name.to_string_lossy().starts_with("numpy");
-            if is_wanted {
+            if entry.path().is_file() && is_wanted(&name.to_string_lossy()) {
                 fs::copy(entry.path(), target.join(&name)).expect("room for a copy");
                 own(&target.join(&name), 0o600);
             }
         }
+    };
+    fs::create_dir(folder).expect("a fresh name");
+    own(folder, 0o700);
+    make("modules", &|module| runtimes.iter().any(|runtime| module.starts_with(&format!("{runtime}-"))));
+    make("runtimes", &|_| true);
+    for runtime in runtimes {
+        make(&format!("runtimes/{runtime}"), &|file| !file.starts_with("numpy"));
     }
 }
 
@@ -340,7 +337,7 @@ pub(super) fn hostile_cache(stage: &Stage, program: Program) {
     }
     let hostile = stage.work().join("cache");
     for (name, plant) in PLANTS {
-        copy(&cache, &hostile, stage.uid());
+        copy(&cache, &hostile, stage.uid(), &[program.language]);
         for module in modules_of(&hostile, program.language) {
             plant(&module, stage.uid());
         }
