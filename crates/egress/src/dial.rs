@@ -55,7 +55,17 @@ async fn direct(gate: &Gate, target: &Authority, reach: Reach) -> Result<Line, R
         return Err(Reason::NotPublic);
     }
     let stream = first(&addresses).await.map_err(|error| Reason::Unreachable(error.kind()))?;
+    beyond_this_machine(&stream, reach)?;
     Ok(Line { stream, early: Vec::new() })
+}
+
+/// A public address of this machine's own leads to what listens on all of its addresses, as no other machine may get to. The kernel says
+/// whose it is: what connects to itself has the same address on both ends. Nothing was sent yet.
+pub(crate) fn beyond_this_machine(stream: &TcpStream, reach: Reach) -> Result<(), Reason> {
+    let failed = |error: io::Error| Reason::Unreachable(error.kind());
+    let (ours, theirs) = (stream.local_addr().map_err(failed)?, stream.peer_addr().map_err(failed)?);
+    let is_this_machine = ours.ip().to_canonical() == theirs.ip().to_canonical();
+    if is_this_machine && reach < Reach::Private { Err(Reason::NotPublic) } else { Ok(()) }
 }
 
 /// The first of these that takes a connection, in this order.

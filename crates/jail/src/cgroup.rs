@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
-use crate::wire::{GroupUsage, Holders};
+use crate::watchdog::SwapSpace;
+use crate::wire::{GroupUsage, Holders, Swap};
 
 /// Which hierarchy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +28,7 @@ pub enum CgroupKind {
 #[derive(Debug)]
 pub(crate) struct Cgroups {
     base: Option<Base>,
+    swap: Swap,
     serial: u64,
 }
 
@@ -54,16 +56,19 @@ impl Cgroups {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let unified = || Some(Base::Unified(usable_unified(&own_group(&membership, &mounts, None)?)?));
         let memory = || Some(Base::Memory(make_base(&own_group(&membership, &mounts, Some("memory"))?)?));
-        Self { base: unified().or_else(memory), serial: 0 }
+        let base = unified().or_else(memory);
+        let swap = base.as_ref().map_or(Swap::Free, |base| swap_in(base, SwapSpace::of_host()));
+        Self { base, swap, serial: 0 }
     }
 
     /// What will hold a run's limits.
     pub(crate) fn holders(&self) -> Holders {
-        match self.base {
-            Some(Base::Unified(_)) => Holders { memory: Some(CgroupKind::V2), processes: Some(CgroupKind::V2) },
-            Some(Base::Memory(_)) => Holders { memory: Some(CgroupKind::V1), processes: None },
-            None => Holders { memory: None, processes: None },
-        }
+        let (memory, processes) = match self.base {
+            Some(Base::Unified(_)) => (Some(CgroupKind::V2), Some(CgroupKind::V2)),
+            Some(Base::Memory(_)) => (Some(CgroupKind::V1), None),
+            None => (None, None),
+        };
+        Holders { memory, processes, swap: self.swap }
     }
 
     /// A group for one run, without limits yet.
@@ -118,14 +123,11 @@ impl RunGroup {
                 set(path, "memory.max", memory)?;
                 // Our own supervisor is one process of the group.
                 set(path, "pids.max", u64::from(processes) + 1)?;
-                // Not there on kernels without swap accounting.
-                set(path, "memory.swap.max", 0).ok();
-                Ok(())
+                set_if_there(path, SWAP_V2, 0)
             }
             Self::Memory { path } => {
                 set(path, "memory.limit_in_bytes", memory)?;
-                set(path, "memory.memsw.limit_in_bytes", memory).ok();
-                Ok(())
+                set_if_there(path, SWAP_V1, memory)
             }
         }
     }
@@ -191,6 +193,25 @@ impl Drop for RunGroup {
             }
             Self::None => {}
         }
+    }
+}
+
+/// What bounds swap. Not there on kernels that do not count it: what that means was found out at the start.
+const SWAP_V2: &str = "memory.swap.max";
+const SWAP_V1: &str = "memory.memsw.limit_in_bytes";
+
+fn swap_in(base: &Base, space: SwapSpace) -> Swap {
+    let bound = match base {
+        Base::Unified(path) => path.join(SWAP_V2),
+        Base::Memory(path) => path.join(SWAP_V1),
+    };
+    if space == SwapSpace::None || bound.is_file() { Swap::Held } else { Swap::Free }
+}
+
+fn set_if_there(group: &Path, file: &str, value: u64) -> io::Result<()> {
+    match set(group, file, value) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
     }
 }
 
@@ -354,6 +375,16 @@ mod tests {
         ] {
             assert_eq!(own_group(membership, HYBRID_MOUNTS, controller), expected.map(PathBuf::from), "{controller:?}");
         }
+    }
+
+    #[test]
+    fn swap_is_held_where_there_is_none_or_the_group_bounds_it() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let base = Base::Unified(folder.path().to_owned());
+        assert_eq!(swap_in(&base, SwapSpace::None), Swap::Held);
+        assert_eq!(swap_in(&base, SwapSpace::Some), Swap::Free);
+        fs::write(folder.path().join(SWAP_V2), "max").expect("written");
+        assert_eq!(swap_in(&base, SwapSpace::Some), Swap::Held);
     }
 
     #[test]

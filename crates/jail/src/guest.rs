@@ -7,14 +7,14 @@ use std::path::Path;
 
 use rustix::process::{Resource, Rlimit};
 use rustix::thread::CapabilitySet;
-use seccompiler::BpfProgram;
 
 use crate::failure::{At as _, Failure, Step};
 use crate::landlock::{self, Network, Rule};
 use crate::probe;
+use crate::seccomp::Filter;
 use crate::spec::{AddressSpace, Command, Layer, Purpose, Spec, Stdio, Walls};
 use crate::sys;
-use crate::wire::{self, Report};
+use crate::wire::{self, Holders, Report, Swap};
 
 /// The run's three streams, as the jail's first process holds them.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Streams {
 #[derive(Debug)]
 pub(crate) struct Lockdown<'a> {
     pub(crate) spec: &'a Spec,
-    pub(crate) filter: &'a BpfProgram,
+    pub(crate) filter: &'a Filter,
     pub(crate) rules: Vec<Rule>,
     pub(crate) working_directory: &'a Path,
     /// `NAME=value`.
@@ -58,6 +58,16 @@ pub(crate) enum MemoryHolder {
     Cgroup,
     /// Nothing in the kernel: per-process limits and the supervisor's watchdog.
     Watchdog,
+}
+
+impl MemoryHolder {
+    /// A group that does not bound swap bounds no more than what is in memory at a time.
+    pub(crate) fn of(holders: Holders) -> Self {
+        match holders {
+            Holders { memory: Some(_), swap: Swap::Held, .. } => Self::Cgroup,
+            Holders { memory: Some(_), swap: Swap::Free, .. } | Holders { memory: None, .. } => Self::Watchdog,
+        }
+    }
 }
 
 /// Becomes `command`. Returns only when a step failed.

@@ -8,15 +8,17 @@ use std::fs;
 pub(crate) enum Identities {
     /// The server is an ordinary user (or "root" of a namespace that holds just one): guests are that user, in their own user namespace.
     Same { user: u32, group: u32 },
-    /// The server is root: every live run has an id of its own. In a small id map two servers may choose the same ones.
+    /// The server is root: every live run of it has an id of its own. Servers choose by their launchers' pids: in containers, which all have the
+    /// same ones, and in a small id map two of them may choose the same ids.
     Own { first: u32, count: u32, used: BTreeSet<u32> },
 }
 
 /// Well above what distributions, systemd's dynamic users and subordinate id ranges hand out by default.
 const PREFERRED_FIRST: u32 = 2_000_000_000;
-/// Ids of one launcher: more than runs that one has at a time.
+/// Ids of one launcher: as many as there are for each, if every launcher that is alive in a pid namespace is to have others. Runs beyond that
+/// wait for one.
 const PREFERRED_COUNT: u32 = 512;
-/// The kernel's largest number of pids, so that every launcher alive has a range of its own.
+/// The kernel's largest number of pids.
 const LARGEST_PID: u32 = 1 << 22;
 
 impl Identities {
@@ -37,6 +39,14 @@ impl Identities {
     /// Whether guests have ids of their own, which takes the right to set ids.
     pub(crate) fn are_own(&self) -> bool {
         matches!(self, Self::Own { .. })
+    }
+
+    /// Whether all are in use.
+    pub(crate) fn are_taken(&self) -> bool {
+        match self {
+            Self::Same { .. } => false,
+            Self::Own { count, used, .. } => used.len() as u64 >= u64::from(*count),
+        }
     }
 
     /// The user and group id of the next run, as this process's user namespace counts them. `None` when all are in use.
@@ -101,8 +111,11 @@ mod tests {
     #[test]
     fn an_id_is_used_once_at_a_time() {
         let mut identities = Identities::Own { first: 10, count: 2, used: BTreeSet::new() };
+        assert!(!identities.are_taken());
         assert_eq!([identities.take(), identities.take(), identities.take()], [Some((10, 10)), Some((11, 11)), None]);
+        assert!(identities.are_taken());
         identities.give_back(10);
+        assert!(!identities.are_taken());
         assert_eq!(identities.take(), Some((10, 10)));
     }
 }

@@ -1,13 +1,14 @@
 //! The launcher: the one process that forks. Single-threaded, with an empty environment, not dumpable; everything a run's processes are
 //! cloned from is in here, so as little as possible is.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{DumpableBehavior, Pid, Signal, kill_process, pidfd_send_signal, set_dumpable_behavior};
-use seccompiler::BpfProgram;
 
 use crate::cgroup::{Cgroups, RunGroup};
 use crate::failure::{At as _, Failure, Step};
@@ -16,7 +17,7 @@ use crate::folder;
 use crate::guest::MemoryHolder;
 use crate::identity::Identities;
 use crate::scratch;
-use crate::seccomp::{self, Files, Memfd, Profile, Sockets};
+use crate::seccomp::{self, Files, Filter, Memfd, Profile, Sockets};
 use crate::show::Rooms;
 use crate::spec::{Blueprint, Purpose, Spec, Walls};
 use crate::sys::{self, Cloned};
@@ -74,6 +75,8 @@ struct Launcher {
     identities: Identities,
     filters: Filters,
     runs: Vec<Run>,
+    /// Orders for which there was no user id yet.
+    waiting: VecDeque<Waiting>,
     /// First processes that wait for a run, so that making them is not part of one.
     spares: Vec<Spare>,
     /// Not after one could not be made or did not last: with the next run that starts, it is tried again.
@@ -87,20 +90,30 @@ struct Launcher {
     leash_end: OwnedFd,
 }
 
+/// How long an order waits for a user id, of which sessions keep theirs. Less than what the server waits for us, so that it hears why.
+const WAITING: Duration = Duration::from_secs(20);
+
+/// An order that waits, and what came beside it.
+struct Waiting {
+    order: Order,
+    descriptors: Vec<OwnedFd>,
+    until: Instant,
+}
+
 /// How many first processes wait in a root like the last run's. Two: one for the next run, one for the run that comes while its successor
 /// is being made. One more waits without a root, for a run that needs another.
 const SPARES: usize = 2;
 
 /// The compiled filters: one for each kind of walls, given how this host holds memory.
 pub(crate) struct Filters {
-    namespaces: BpfProgram,
+    namespaces: Filter,
     /// With folders of the host that a guest can change.
-    granted: BpfProgram,
-    landlock: BpfProgram,
+    granted: Filter,
+    landlock: Filter,
 }
 
 impl Filters {
-    pub(crate) fn of(&self, spec: &Spec) -> &BpfProgram {
+    pub(crate) fn of(&self, spec: &Spec) -> &Filter {
         match spec.walls {
             Walls::Namespaces { .. } if spec.view.has_writable_grants() => &self.granted,
             Walls::Namespaces { .. } => &self.namespaces,
@@ -151,7 +164,10 @@ struct Run {
 impl Launcher {
     fn new() -> Result<Self, LauncherError> {
         let cgroups = Cgroups::discover();
-        let memfd = if cgroups.holders().memory.is_some() { Memfd::Allowed } else { Memfd::Denied };
+        let memfd = match MemoryHolder::of(cgroups.holders()) {
+            MemoryHolder::Cgroup => Memfd::Allowed,
+            MemoryHolder::Watchdog => Memfd::Denied,
+        };
         let (leash_end, leash) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(io::Error::from)?;
         let server = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(io::Error::from)?;
         // First processes keep descriptors 0 to 2; the server's socket must not be among them.
@@ -166,6 +182,7 @@ impl Launcher {
                 landlock: seccomp::compile(Profile { sockets: Sockets::None, memfd, files: Files::Hosts })?,
             },
             runs: Vec::new(),
+            waiting: VecDeque::new(),
             spares: Vec::new(),
             makes_spares: true,
             removers: Vec::new(),
@@ -183,12 +200,15 @@ impl Launcher {
             events.extend(self.spares.iter().map(|spare| PollFd::new(&spare.pidfd, PollFlags::IN)));
             events.extend(self.removers.iter().map(|(_, pidfd)| PollFd::new(pidfd, PollFlags::IN)));
             let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-            match poll(&mut events, wanted.is_some().then_some(&at_once)) {
+            let a_while = Timespec { tv_sec: 1, tv_nsec: 0 };
+            let timeout = wanted.as_ref().map(|_| &at_once).or((!self.waiting.is_empty()).then_some(&a_while));
+            match poll(&mut events, timeout) {
                 // Nothing else to do.
                 Ok(0) => {
                     if let Some(wanted) = wanted {
                         self.make_spare(wanted);
                     }
+                    self.see_to_waiting();
                     continue;
                 }
                 Ok(_) => {}
@@ -198,9 +218,10 @@ impl Launcher {
             let ready: Vec<bool> = events.iter().map(|event| !event.revents().is_empty()).collect();
             let (order, ended) = ready.split_first().map_or((false, &[][..]), |(first, rest)| (*first, rest));
             self.see_to_ended(ended);
+            self.see_to_waiting();
             if order {
                 match wire::receive::<Demand>(&self.server) {
-                    Ok(Some((Demand::Run(order), descriptors))) => self.start(order, &descriptors),
+                    Ok(Some((Demand::Run(order), descriptors))) => self.start_or_wait(order, descriptors),
                     Ok(Some((demand, descriptors))) => self.answer(&demand, &descriptors),
                     // The server is gone. Dropping the leash and ending pid 1s ends every run.
                     Ok(None) => {
@@ -243,7 +264,7 @@ impl Launcher {
     fn wanted_spare(&self) -> Option<Wanted> {
         let waiting =
             |blueprint: &Option<Blueprint>| self.spares.iter().filter(|spare| spare.blueprint == *blueprint).count();
-        if !self.makes_spares {
+        if !self.makes_spares || !self.waiting.is_empty() {
             None
         } else if self.expected.is_some() && waiting(&self.expected) < SPARES {
             Some(Wanted { root: self.expected.clone() })
@@ -295,6 +316,39 @@ impl Launcher {
         for spare in Vec::from_iter(stale) {
             self.discard(&spare);
         }
+    }
+
+    fn start_or_wait(&mut self, order: Order, descriptors: Vec<OwnedFd>) {
+        if self.has_id_for(&order) {
+            self.start(order, &descriptors);
+        } else {
+            self.waiting.push_back(Waiting { order, descriptors, until: Instant::now() + WAITING });
+        }
+    }
+
+    /// Starts those that waited as far as there are user ids for them now, in the order in which they came. Without one in time, their start
+    /// fails and says why.
+    fn see_to_waiting(&mut self) {
+        while let Some(first) = self.waiting.pop_front() {
+            if Instant::now() < first.until && !self.has_id_for(&first.order) {
+                return self.waiting.push_front(first);
+            }
+            self.start(first.order, &first.descriptors);
+        }
+    }
+
+    /// Whether a run can have a user id. Spares have theirs already: one serves, or makes room.
+    fn has_id_for(&mut self, order: &Order) -> bool {
+        if !self.identities.are_taken() {
+            return true;
+        }
+        let serves = |spare: &Spare| spare.blueprint.is_none() || spare.blueprint == order.blueprint;
+        if order.namespaces == Namespaces::All && self.spares.iter().any(serves) {
+            return true;
+        }
+        let Some(spare) = self.spares.pop() else { return false };
+        self.discard(&spare);
+        !self.identities.are_taken()
     }
 
     fn start(&mut self, order: Order, descriptors: &[OwnedFd]) {
@@ -399,8 +453,7 @@ impl Launcher {
         let (pid, pidfd) = match cloned.at(Step::Clone) {
             Ok(Cloned::Parent { pid, pidfd }) => (pid, pidfd),
             Ok(Cloned::Child) => {
-                let memory =
-                    if self.cgroups.holders().memory.is_some() { MemoryHolder::Cgroup } else { MemoryHolder::Watchdog };
+                let memory = MemoryHolder::of(self.cgroups.holders());
                 first::main(&Inheritance {
                     gate: gate_end,
                     leash: &self.leash_end,

@@ -44,7 +44,7 @@ pub use spec::{
 };
 pub use sys::give_large_blocks_back;
 pub use view::{Access, View};
-pub use wire::{Ended, Exit, GroupUsage, Holders, Limit, Report, SeenUsage, Writing};
+pub use wire::{Ended, Exit, GroupUsage, Holders, Limit, Report, SeenUsage, Swap, Writing};
 
 /// The host name that a guest sees.
 pub(crate) const HOSTNAME: &str = "belljar";

@@ -56,8 +56,12 @@ pub(crate) fn look_around(spec: &Spec) -> Seen {
             if proc { "a fresh /proc".to_owned() } else { "no /proc: this host masks its own".to_owned() },
         );
     }
-    let privileges = rustix::thread::no_new_privs();
-    saw("no-new-privs", privileges == Ok(true), format!("prctl says {privileges:?}"));
+    let privileges = match rustix::thread::no_new_privs() {
+        Ok(true) => "set".to_owned(),
+        Ok(false) => "not set".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    saw("no-new-privs", privileges == "set", format!("the flag is {privileges}"));
     let capabilities = rustix::thread::capabilities(None);
     let bounding = (0..64).filter(|number| sys::in_bounding_set(*number).unwrap_or(false)).count();
     let empty = capabilities.as_ref().is_ok_and(|sets| sets.effective.is_empty() && sets.permitted.is_empty());
@@ -77,7 +81,11 @@ pub(crate) fn look_around(spec: &Spec) -> Seen {
     let denied = call.as_ref().err().and_then(std::io::Error::raw_os_error) == Some(libc::ENOSYS);
     saw("seccomp", denied, format!("a call off the list: {}", outcome(&call)));
     let core = rustix::process::getrlimit(rustix::process::Resource::Core).maximum;
-    saw("rlimits", core == Some(1), format!("core dump limit {core:?}"));
+    saw(
+        "rlimits",
+        core == Some(1),
+        core.map_or_else(|| "no limit of core dumps".to_owned(), |bytes| format!("core dumps have at most {bytes} B")),
+    );
     Seen { layers }
 }
 

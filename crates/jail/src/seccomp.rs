@@ -46,17 +46,36 @@ pub(crate) enum Memfd {
     Denied,
 }
 
+/// A profile's programs, in the order in which they are installed: of two that refuse a call, the later one gives the answer.
+#[derive(Debug)]
+pub(crate) struct Filter(Vec<BpfProgram>);
+
 /// Compiles the filter. Pure; done once per profile.
-pub(crate) fn compile(profile: Profile) -> Result<BpfProgram, Failure> {
-    build(profile).map_err(|error| Failure::new(Step::Seccomp, error.to_string(), EINVAL))
+pub(crate) fn compile(profile: Profile) -> Result<Filter, Failure> {
+    let programs = match profile.files {
+        Files::Own | Files::Granted => build(profile).map(|program| vec![program]),
+        Files::Hosts => build(profile).and_then(|program| Ok(vec![program, build_unheeded()?])),
+    };
+    programs.map(Filter).map_err(|error| Failure::new(Step::Seccomp, error.to_string(), EINVAL))
 }
 
 /// Installs it for the calling thread, for good.
-pub(crate) fn install(program: &BpfProgram) -> Result<(), Failure> {
-    seccompiler::apply_filter(program).map_err(|error| {
-        let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(EINVAL);
-        Failure::new(Step::Seccomp, error.to_string(), errno)
+pub(crate) fn install(filter: &Filter) -> Result<(), Failure> {
+    filter.0.iter().try_for_each(|program| {
+        seccompiler::apply_filter(program).map_err(|error| {
+            let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(EINVAL);
+            Failure::new(Step::Seccomp, error.to_string(), errno)
+        })
     })
+}
+
+/// What changes mode, owner and times of a file that is open, which a guest may have opened to read. The kernel says that it is done and does
+/// nothing: `tar`, `touch`, `cp` and what copies files in Node.js and Rust give up where it is refused, and hardly anything depends on it.
+fn build_unheeded() -> Result<BpfProgram, seccompiler::BackendError> {
+    // `utimensat` without a path is `futimens`.
+    let without_path = vec![rule([wide_equals(1, 0)?])?];
+    let rules = BTreeMap::from([(SYS_fchmod, Vec::new()), (SYS_fchown, Vec::new()), (SYS_utimensat, without_path)]);
+    SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(0), ARCH)?.try_into()
 }
 
 /// Takes everything from the calling process, all of its threads, that a worker does not need once it has started: what it has open and
@@ -115,15 +134,13 @@ fn build(profile: Profile) -> Result<BpfProgram, seccompiler::BackendError> {
     // Not the kind of watch that tells what the host does with files that a run can see, nor leases on them.
     rules.insert(SYS_fcntl, vec![rule([differs(1, F_NOTIFY)?, differs(1, F_SETLEASE)?])?]);
     match profile.files {
-        Files::Own => rules.extend(METADATA_BY_PATH.iter().map(|number| (*number, Vec::new()))),
+        Files::Own => rules.extend(METADATA.iter().map(|number| (*number, Vec::new()))),
         Files::Granted => {
-            rules.extend(METADATA_BY_PATH.iter().map(|number| (*number, Vec::new())));
+            rules.extend(METADATA.iter().map(|number| (*number, Vec::new())));
             no_set_id_bits(&mut rules)?;
         }
-        // By descriptor only, for which Landlock has to let the file be opened. `utimensat` without a path is `futimens`.
-        Files::Hosts => {
-            rules.insert(SYS_utimensat, vec![rule([wide_equals(1, 0)?])?]);
-        }
+        // Not by descriptor either: it takes no right to write, and what a guest may read is its user's.
+        Files::Hosts => {}
     }
     rules.insert(SYS_socketpair, vec![rule([equals(0, constant(AF_UNIX))?])?]);
     if profile.sockets == Sockets::Own {
@@ -252,8 +269,7 @@ const ALLOWED: &[i64] = &[
     SYS_clock_gettime, SYS_clock_nanosleep, SYS_close, SYS_close_range, SYS_connect, SYS_copy_file_range, SYS_dup,
     SYS_dup3, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_eventfd2, SYS_execve,
     SYS_execveat, SYS_exit, SYS_exit_group, SYS_faccessat, SYS_faccessat2, SYS_fadvise64, SYS_fallocate, SYS_fchdir,
-    SYS_fchmod, SYS_fchown, SYS_fdatasync, SYS_fgetxattr,
-    SYS_flistxattr, SYS_flock, SYS_fremovexattr, SYS_fsetxattr, SYS_fstat, SYS_fstatfs, SYS_fsync, SYS_ftruncate,
+    SYS_fdatasync, SYS_fgetxattr, SYS_flistxattr, SYS_flock, SYS_fstat, SYS_fstatfs, SYS_fsync, SYS_ftruncate,
     SYS_futex, SYS_futex_waitv, SYS_get_robust_list, SYS_getcpu,
     SYS_getcwd, SYS_getdents64, SYS_getegid, SYS_geteuid, SYS_getgid, SYS_getgroups, SYS_getitimer, SYS_getpeername,
     SYS_getpgid, SYS_getpid, SYS_getppid, SYS_getpriority, SYS_getrandom, SYS_getresgid, SYS_getresuid, SYS_getrlimit,
@@ -281,17 +297,18 @@ const ALLOWED: &[i64] = &[
     SYS_wait4, SYS_waitid, SYS_write, SYS_writev,
 ];
 
-/// Changes to what a path names, its contents apart.
+/// Changes to a file, its contents apart.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
-const METADATA_BY_PATH: &[i64] = &[
-    SYS_chmod, SYS_chown, SYS_fchmodat, SYS_fchownat, SYS_futimesat, SYS_lchown, SYS_lremovexattr, SYS_lsetxattr, SYS_removexattr,
-    SYS_setxattr, SYS_utime, SYS_utimensat, SYS_utimes,
+const METADATA: &[i64] = &[
+    SYS_chmod, SYS_chown, SYS_fchmod, SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_fremovexattr, SYS_fsetxattr, SYS_futimesat, SYS_lchown,
+    SYS_lremovexattr, SYS_lsetxattr, SYS_removexattr, SYS_setxattr, SYS_utime, SYS_utimensat, SYS_utimes,
 ];
 #[cfg(not(target_arch = "x86_64"))]
 #[rustfmt::skip]
-const METADATA_BY_PATH: &[i64] = &[
-    SYS_fchmodat, SYS_fchownat, SYS_lremovexattr, SYS_lsetxattr, SYS_removexattr, SYS_setxattr, SYS_utimensat,
+const METADATA: &[i64] = &[
+    SYS_fchmod, SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_fremovexattr, SYS_fsetxattr, SYS_lremovexattr, SYS_lsetxattr, SYS_removexattr,
+    SYS_setxattr, SYS_utimensat,
 ];
 
 /// Calls that newer architectures never had.
@@ -306,3 +323,42 @@ const LEGACY: &[i64] = &[
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const LEGACY: &[i64] = &[];
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File, FileTimes, Permissions};
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::time::SystemTime;
+
+    use super::*;
+
+    /// What a guest without a root of its own may read can be its user's own tools.
+    #[test]
+    fn a_file_that_is_open_keeps_its_mode_and_times_where_it_may_be_the_hosts() {
+        let profile = |files| Profile { sockets: Sockets::None, memfd: Memfd::Denied, files };
+        for (files, stays) in [(Files::Own, false), (Files::Hosts, true)] {
+            let folder = tempfile::tempdir().expect("a temporary directory");
+            let path = folder.path().join("tool");
+            fs::write(&path, "").expect("written");
+            fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("set");
+            let state = || fs::metadata(&path).map(|found| (found.mode(), found.mtime(), found.ctime_nsec())).ok();
+            let before = state();
+            let filter = compile(profile(files)).expect("a filter");
+            // Each thread has its own.
+            std::thread::scope(|scope| {
+                let guest = scope.spawn(|| {
+                    let file = File::open(&path).expect("it may be read");
+                    rustix::thread::set_no_new_privs(true).expect("set");
+                    install(&filter).expect("installed");
+                    file.set_permissions(Permissions::from_mode(0o700)).expect("said to be done");
+                    file.set_times(FileTimes::new().set_modified(SystemTime::UNIX_EPOCH)).expect("said to be done");
+                    rustix::fs::fchown(&file, None, None).expect("said to be done");
+                    rustix::fs::fsetxattr(&file, "user.a", b"b", rustix::fs::XattrFlags::empty())
+                });
+                let attribute = guest.join().expect("it ends");
+                assert!(!stays || attribute == Err(rustix::io::Errno::NOSYS), "{attribute:?}");
+            });
+            assert_eq!(state() == before, stays, "{files:?}: {before:?}, {:?}", state());
+        }
+    }
+}

@@ -16,6 +16,7 @@ use crate::contents;
 use crate::failure::{At as _, Failure, Step};
 use crate::guest::{self, Lockdown, Streams};
 use crate::landlock::Rule;
+use crate::seccomp::Filter;
 use crate::spec::{Batch, Command, File, Limits, Place, Places, Spec};
 use crate::supervisor::{WATCH_INTERVAL, drain, reap_any};
 use crate::sys::{self, Cloned};
@@ -25,7 +26,7 @@ use crate::wire::{self, Ask, Limit, Report, SeenUsage, Writing};
 /// A session in its first process.
 pub(crate) struct SessionSupervisor<'a> {
     pub(crate) spec: &'a Spec,
-    pub(crate) filter: &'a seccompiler::BpfProgram,
+    pub(crate) filter: &'a Filter,
     pub(crate) rules: Vec<Rule>,
     pub(crate) memory: guest::MemoryHolder,
     pub(crate) report: OwnedFd,
@@ -39,19 +40,32 @@ const NOT_STARTED: i32 = 126;
 /// How many processes are reaped before limits and orders are looked at again: a guest can have them end for as long as it likes.
 const ENDED_AT_ONCE: u32 = 64;
 
+/// How often a session is looked at in which everything was stopped. One that waits for its next cell should cost next to nothing.
+const REST_INTERVAL: Duration = Duration::from_millis(300);
+/// The CPU time that stopping may take: what is in the kernel, as one that gives back gigabytes at its end, stops when it comes out of there.
+const STOPPING: Duration = Duration::from_secs(1);
+
 /// What goes on in a session.
 struct Going<'a> {
     session: SessionSupervisor<'a>,
     places: Places,
     batches: Vec<Started>,
-    /// What may be used up to when; `None` while everything is stopped.
-    bounds: Option<Bounds>,
+    phase: Phase,
     used: SeenUsage,
 }
 
+enum Phase {
+    /// There is nothing to watch.
+    Empty,
+    /// A cell runs, until this at most.
+    Cell { bounds: Bounds, deadline: Instant },
+    /// Everything was stopped.
+    Rest(Bounds),
+}
+
+/// What may be used, and when that is looked at next.
 struct Bounds {
     limits: Limits,
-    deadline: Instant,
     next_look: Instant,
 }
 
@@ -76,7 +90,8 @@ impl SessionSupervisor<'_> {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let signals = sys::child_signals().at(Step::Supervise)?;
         let places = self.spec.walls.places();
-        let mut going = Going { session: self, places, batches: Vec::new(), bounds: None, used: SeenUsage::default() };
+        let mut going =
+            Going { session: self, places, batches: Vec::new(), phase: Phase::Empty, used: SeenUsage::default() };
         while let Then::GoOn = going.step(&signals).at(Step::Supervise)? {}
         Ok(())
     }
@@ -125,20 +140,15 @@ impl Going<'_> {
     fn answer(&mut self, ask: Ask, descriptors: Vec<OwnedFd>) -> Then {
         match ask {
             Ask::Begin { wall_millis, cpu_millis } => {
-                let limits = Limits {
-                    wall_millis,
-                    cpu_millis: self.used.cpu_micros / 1000 + cpu_millis,
-                    ..self.session.spec.limits
-                };
-                let now = Instant::now();
-                let deadline = now + Duration::from_millis(wall_millis);
-                self.bounds = Some(Bounds { limits, deadline, next_look: now + WATCH_INTERVAL });
+                let bounds = self.bounds(Duration::from_millis(cpu_millis), WATCH_INTERVAL);
+                let deadline = Instant::now() + Duration::from_millis(wall_millis);
+                self.phase = Phase::Cell { bounds, deadline };
                 sys::signal_everybody_else(libc::SIGCONT);
             }
             Ask::Rest => {
                 sys::signal_everybody_else(libc::SIGSTOP);
-                self.bounds = None;
                 self.used = self.session.watchdog.usage();
+                self.phase = Phase::Rest(self.bounds(STOPPING, REST_INTERVAL));
                 self.say(&Report::Resting(self.used));
             }
             Ask::Start { batch } => {
@@ -171,22 +181,44 @@ impl Going<'_> {
         wire::send(&self.session.report, report, &[]).ok();
     }
 
+    /// The session's limits, with so much CPU time beside what was used before.
+    fn bounds(&self, cpu: Duration, interval: Duration) -> Bounds {
+        let cpu_millis = u64::try_from(cpu.as_millis()).unwrap_or(u64::MAX);
+        let cpu_millis = (self.used.cpu_micros / 1000).saturating_add(cpu_millis);
+        Bounds { limits: Limits { cpu_millis, ..self.session.spec.limits }, next_look: Instant::now() + interval }
+    }
+
     /// Looks at the limits, if it is time to; how long nothing has to be looked at.
     fn watch(&mut self) -> Option<Duration> {
-        let bounds = self.bounds.as_mut()?;
         let now = Instant::now();
         let mut passed = None;
-        if now >= bounds.next_look {
-            passed = self.session.watchdog.look(&bounds.limits);
-            bounds.next_look = now + WATCH_INTERVAL;
-        }
-        if now >= bounds.deadline {
-            passed = passed.or(Some(Limit::Wall));
-        }
-        let until = bounds.next_look.min(bounds.deadline);
+        let until = match &mut self.phase {
+            Phase::Empty => return None,
+            Phase::Cell { bounds, deadline } => {
+                if now >= bounds.next_look {
+                    passed = self.session.watchdog.look(&bounds.limits);
+                    bounds.next_look = now + WATCH_INTERVAL;
+                }
+                if now >= *deadline {
+                    passed = passed.or(Some(Limit::Wall));
+                }
+                bounds.next_look.min(*deadline)
+            }
+            Phase::Rest(bounds) => {
+                if now >= bounds.next_look {
+                    // A guest's own timer can have sent SIGCONT, again and again. Whoever is stopped already does not notice; the state
+                    // of a process tells nothing of its threads, so nobody is asked.
+                    sys::signal_everybody_else(libc::SIGSTOP);
+                    passed = self.session.watchdog.look(&bounds.limits);
+                    bounds.next_look = now + REST_INTERVAL;
+                }
+                bounds.next_look
+            }
+        };
         if let Some(limit) = passed {
             self.clear();
             self.say(&Report::Cleared(limit));
+            return None;
         }
         Some(until.saturating_duration_since(now))
     }
@@ -197,7 +229,7 @@ impl Going<'_> {
         sys::signal_everybody_else(libc::SIGKILL);
         sys::reap_all();
         self.batches.clear();
-        self.bounds = None;
+        self.phase = Phase::Empty;
     }
 
     fn start(&mut self, number: u32, descriptors: Vec<OwnedFd>) -> Result<(), Failure> {

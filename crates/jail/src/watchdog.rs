@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Dir, Mode, OFlags, openat};
 
@@ -20,12 +21,28 @@ use crate::wire::{Limit, SeenUsage};
 #[derive(Debug)]
 pub(crate) struct Processes {
     proc: OwnedFd,
+    swap: SwapSpace,
+}
+
+/// Whether this host has anywhere to put memory but in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SwapSpace {
+    None,
+    Some,
+}
+
+impl SwapSpace {
+    pub(crate) fn of_host() -> Self {
+        // A line for each, below the names of its columns. What cannot be read says nothing against it.
+        let swaps = std::fs::read_to_string("/proc/swaps");
+        if swaps.is_ok_and(|swaps| swaps.lines().count() <= 1) { Self::None } else { Self::Some }
+    }
 }
 
 impl Processes {
     pub(crate) fn open() -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Self { proc: rustix::fs::open("/proc", flags, Mode::empty())? })
+        Ok(Self { proc: rustix::fs::open("/proc", flags, Mode::empty())?, swap: SwapSpace::of_host() })
     }
 
     /// This process's own children.
@@ -72,10 +89,31 @@ impl Processes {
         Some((*fields.get(8)?, time))
     }
 
+    /// What it has in memory, or did and is in swap now.
     fn resident(&self, pid: i32) -> u64 {
         let statm = self.read(&format!("{pid}/statm")).unwrap_or_default();
         let pages: u64 = statm.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0);
-        pages.saturating_mul(rustix::param::page_size() as u64)
+        let swapped = match self.swap {
+            SwapSpace::None => 0,
+            SwapSpace::Some => self.status(pid, "VmSwap:").unwrap_or(0).saturating_mul(1024),
+        };
+        pages.saturating_mul(rustix::param::page_size() as u64).saturating_add(swapped)
+    }
+
+    /// A number of its status.
+    fn status(&self, pid: i32, name: &str) -> Option<u64> {
+        let status = self.read(&format!("{pid}/status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse().ok()
+    }
+
+    /// Those of these that are still there and cannot be read. What has ended is in no list, or is a zombie, which can be read.
+    fn hidden(&self, unread: &[i32]) -> Vec<i32> {
+        if unread.is_empty() {
+            return Vec::new();
+        }
+        let there = self.all();
+        unread.iter().copied().filter(|pid| there.contains(pid) && self.cpu_of(*pid).is_none()).collect()
     }
 
     /// A process may hide this from us (by making itself non-dumpable); then its resident size stands.
@@ -91,12 +129,7 @@ impl Processes {
 
     /// The most memory that a process has had, if it is there with a single thread.
     fn peak_of_single(&self, pid: i32) -> Option<u64> {
-        let status = self.read(&format!("{pid}/status")).ok()?;
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-            line.split_whitespace().next()?.parse::<u64>().ok()
-        };
-        (field("Threads:")? == 1).then_some(field("VmHWM:")?.saturating_mul(1024))
+        (self.status(pid, "Threads:")? == 1).then_some(self.status(pid, "VmHWM:")?.saturating_mul(1024))
     }
 
     /// Whether the processes' memory together is above `limit`. Resident sizes count shared pages once per process, so they can only be
@@ -122,6 +155,10 @@ pub(crate) struct Watchdog {
     /// The scratch directory, where the run's disk limit is not a file system's size.
     scratch: Option<PathBuf>,
     seen: SeenUsage,
+    /// Whether there is a process that cannot be counted.
+    hides: bool,
+    /// Those that cannot be read, since when.
+    hidden: HashMap<i32, Instant>,
     /// The last CPU time seen of each process, by pid and start: of those too that nobody waited for.
     times: HashMap<(i32, u64), u64>,
 }
@@ -132,17 +169,36 @@ pub(crate) enum Watch {
     Off,
 }
 
+/// How long a process may be there that could never be read: a command's own, a copy of this one and as closed to others, until it executes
+/// its program.
+const STARTING: Duration = Duration::from_secs(2);
+
 /// Processes whose times are remembered. Past this, those that nobody waited for are no longer counted.
 const MAX_TIMES: usize = 65_536;
 
 impl Watchdog {
     pub(crate) fn new(processes: Processes, memory: Watch, scratch: Option<PathBuf>) -> Self {
-        Self { processes, memory, scratch, seen: SeenUsage::default(), times: HashMap::new() }
+        Self {
+            processes,
+            memory,
+            scratch,
+            seen: SeenUsage::default(),
+            hides: false,
+            hidden: HashMap::new(),
+            times: HashMap::new(),
+        }
     }
 
     /// The limit that is passed now, if one is.
     pub(crate) fn look(&mut self, limits: &Limits) -> Option<Limit> {
         let processes = self.update();
+        if self.hides {
+            // Of what cannot be counted, nothing is within a limit.
+            return Some(match self.memory {
+                Watch::On => Limit::Memory,
+                Watch::Off => Limit::Cpu,
+            });
+        }
         if self.seen.cpu_micros / 1000 > limits.cpu_millis {
             return Some(Limit::Cpu);
         }
@@ -171,22 +227,81 @@ impl Watchdog {
         self.processes.all()
     }
 
+    /// Whether one of these hides from us. On a host that hides processes from each other (`hidepid`) a guest can, by making itself non-dumpable.
+    fn hides(&mut self, unread: &[i32]) -> bool {
+        let hidden = self.processes.hidden(unread);
+        self.hidden.retain(|pid, _| hidden.contains(pid));
+        let now = Instant::now();
+        hidden.into_iter().any(|pid| {
+            let was_read = self.times.keys().any(|(known, _)| *known == pid);
+            was_read || now.duration_since(*self.hidden.entry(pid).or_insert(now)) >= STARTING
+        })
+    }
+
     fn update(&mut self) -> Vec<i32> {
         let processes = self.processes.all();
         let mut accounted = sys::children_usage().cpu_micros;
+        let mut unread = Vec::new();
         for pid in &processes {
-            let Some((started, time)) = self.processes.cpu_of(*pid) else { continue };
+            let Some((started, time)) = self.processes.cpu_of(*pid) else {
+                unread.push(*pid);
+                continue;
+            };
             // Processes that ended and were waited for are in their parent's account (or ours), live ones in their own.
             accounted += time.own + time.reaped;
             if self.times.len() < MAX_TIMES {
                 self.times.insert((*pid, started), time.own);
             }
         }
+        self.hides = self.hides(&unread);
         // A guest that ignores SIGCHLD has its children waited for by nobody; what was seen of them is remembered here.
         let remembered: u64 = self.times.values().sum();
         self.seen.cpu_micros = self.seen.cpu_micros.max(accounted).max(remembered);
         let resident = processes.iter().map(|pid| self.processes.resident(*pid)).sum();
         self.seen.peak_bytes = self.seen.peak_bytes.max(resident);
         processes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A `/proc` in which this process has one child, as the kernel shows it where processes are hidden from each other.
+    #[test]
+    fn who_cannot_be_counted_is_over_its_limit() {
+        const STAT: &str = "77 (guest) R 1 77 77 0 -1 0 0 0 0 0 5 5 0 0 20 0 1 0 100 0 0\n";
+        let proc = tempfile::tempdir().expect("a temporary directory");
+        for task in ["self/task/1", "77/task/77"] {
+            fs::create_dir_all(proc.path().join(task)).expect("made");
+        }
+        fs::write(proc.path().join("self/task/1/children"), "77 ").expect("written");
+        fs::write(proc.path().join("77/stat"), STAT).expect("written");
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let watchdog = |memory, swap| {
+            let opened = rustix::fs::open(proc.path(), flags, Mode::empty()).expect("it is there");
+            Watchdog::new(Processes { proc: opened, swap }, memory, None)
+        };
+        let limits = Limits { memory: 1 << 20, disk: 0, files: 0, processes: 0, cpu_millis: 60_000, wall_millis: 0 };
+        let [mut with_swap, mut without] = [SwapSpace::Some, SwapSpace::None].map(|swap| watchdog(Watch::On, swap));
+        let mut in_group = watchdog(Watch::Off, SwapSpace::None);
+        assert_eq!(
+            [&mut with_swap, &mut without, &mut in_group].map(|it| it.look(&limits)),
+            [None; 3],
+            "it can be read"
+        );
+        fs::write(proc.path().join("77/status"), "VmSwap:\t 1100 kB\n").expect("written");
+        assert_eq!(without.look(&limits), None, "there is no swap");
+        assert_eq!(with_swap.look(&limits), Some(Limit::Memory), "it is in swap");
+        fs::remove_dir_all(proc.path().join("77")).expect("removed");
+        assert_eq!([&mut without, &mut in_group].map(|it| it.look(&limits)), [Limit::Memory, Limit::Cpu].map(Some));
+        let mut new = watchdog(Watch::On, SwapSpace::None);
+        assert_eq!(new.look(&limits), None, "it may be starting");
+        new.hidden.values_mut().for_each(|since| *since -= STARTING);
+        assert_eq!(new.look(&limits), Some(Limit::Memory), "it hides");
+        fs::write(proc.path().join("self/task/1/children"), "").expect("written");
+        assert_eq!([&mut without, &mut new].map(|it| it.look(&limits)), [None; 2], "it has ended");
     }
 }

@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -115,6 +115,17 @@ pub struct Holders {
     pub memory: Option<CgroupKind>,
     /// The cgroup that holds the process limit, if one does.
     pub processes: Option<CgroupKind>,
+    /// Whether the one that holds memory holds swap too.
+    pub swap: Swap,
+}
+
+/// What bounds the memory that a run has in swap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Swap {
+    /// Its cgroup; or there is none.
+    Held,
+    /// No cgroup: the supervisor's looks.
+    Free,
 }
 
 /// How the guest's program ended.
@@ -228,8 +239,8 @@ pub(crate) fn send<T: Serialize>(socket: impl AsFd, message: &T, descriptors: &[
     let encoded = postcard::to_stdvec(message).map_err(io::Error::other)?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if !descriptors.is_empty() {
-        ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+    if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "too many descriptors for one message"));
     }
     // NOSIGNAL: a peer that is gone is an error to handle, not a signal that ends the launcher.
     rustix::io::retry_on_intr(|| sendmsg(&socket, &[IoSlice::new(&encoded)], &mut ancillary, SendFlags::NOSIGNAL))?;
@@ -250,6 +261,10 @@ pub(crate) fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Opti
             descriptors.extend(received);
         }
     }
+    // Descriptors that found no room, with us or with our limit, are gone, and what comes without them means something else.
+    if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a message came without all that was sent with it"));
+    }
     if received.bytes == 0 {
         return Ok(None);
     }
@@ -260,4 +275,27 @@ pub(crate) fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Opti
 /// A message from its bytes.
 pub(crate) fn decode<T: DeserializeOwned>(encoded: &[u8]) -> io::Result<T> {
     postcard::from_bytes(encoded).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_message_loses_its_descriptors() {
+        let (near, far) = channel().expect("a pair");
+        let many = [near.as_fd(); 2 * MAX_DESCRIPTORS];
+        let refused = send(&near, &Go::Now, &many).expect_err("there is no room for that many");
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+        // From somebody who has more room than we.
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2 * MAX_DESCRIPTORS))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        assert!(ancillary.push(SendAncillaryMessage::ScmRights(&many)));
+        let encoded = postcard::to_stdvec(&Go::Now).expect("encoded");
+        sendmsg(&near, &[IoSlice::new(&encoded)], &mut ancillary, SendFlags::NOSIGNAL).expect("sent");
+        let cut = receive::<Go>(&far).expect_err("some are missing");
+        assert_eq!(cut.kind(), io::ErrorKind::InvalidData);
+        send(&near, &Go::Now, &[near.as_fd()]).expect("sent");
+        assert_eq!(receive::<Go>(&far).expect("received").map(|(go, beside)| (go, beside.len())), Some((Go::Now, 1)));
+    }
 }

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 
 use super::{LOOPBACK, Proxy, all, connect, echo, gate_to, refusal};
-use crate::dial::Resolver;
+use crate::address::Reach;
+use crate::dial::{Resolver, beyond_this_machine};
 use crate::{Denied, Gate, Host, Reason};
 
 /// Asks for `target`, and expects this status, this sentence, and the same in the log.
@@ -32,6 +33,14 @@ async fn other_hosts_and_other_ports() {
     ] {
         check(gate.clone(), &target, "403 Forbidden", Reason::NotListed).await;
     }
+}
+
+/// What this machine calls itself in public leads to what listens on all of its addresses. Here it is called by its loopback one.
+#[tokio::test]
+async fn this_machine_by_whatever_address() {
+    let stream = tokio::net::TcpStream::connect((LOOPBACK, echo().await)).await.unwrap();
+    assert_eq!(beyond_this_machine(&stream, Reach::Public), Err(Reason::NotPublic));
+    assert_eq!(beyond_this_machine(&stream, Reach::Private), Ok(()), "its operator named it");
 }
 
 #[tokio::test]
