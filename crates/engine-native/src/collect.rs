@@ -2,17 +2,22 @@
 //! or reads more than its caps.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
+use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::io::Read as _;
+use std::mem::{Discriminant, discriminant};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::rc::Rc;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, openat2, statat};
 use sandbox::{Collect, OutputFile, SkipReason, SkippedFile, WorkspacePath};
 
 /// The most entries that are looked at. The guest pays in its own file limit; we pay in time.
 const MAX_ENTRIES: usize = 100_000;
+/// How deep folders are looked into. Each on the way down is open while those in it are looked at.
+const MAX_DEPTH: usize = 64;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -26,12 +31,12 @@ pub(crate) type Given<'a> = (&'a str, &'a [u8]);
 
 /// Everything below `workspace` that is not one of `given` as it was given.
 pub(crate) fn collect(workspace: &OwnedFd, given: &[Given<'_>], wanted: Collect) -> Collected {
-    let mut collection = Collection::new(workspace, given, wanted);
-    let missed = walk(workspace, &[], |path, found| {
-        match found {
-            Found::File(_) => collection.file(path),
+    let mut collection = Collection::new(given, wanted);
+    let missed = walk(workspace, &[], |entry| {
+        match entry.found {
+            Found::File(_) => collection.file(entry),
             Found::Folder => {}
-            Found::Other(_) => collection.skip(path, SkipReason::NotRegular),
+            Found::Other(_) => collection.skip(entry.path, SkipReason::NotRegular),
         }
         true
     });
@@ -41,18 +46,22 @@ pub(crate) fn collect(workspace: &OwnedFd, given: &[Given<'_>], wanted: Collect)
     collection.finish()
 }
 
-/// What a workspace held when it was last looked at.
+/// What a workspace held when it was last looked at: of each path and of what was there a hash, since a guest chooses how long and how many
+/// its paths are, and sessions stay. The hashes' keys are secret, so no guest can make two that are alike.
 #[derive(Debug, Default)]
-pub(crate) struct Survey(HashMap<Vec<u8>, Seen>);
+pub(crate) struct Survey {
+    keys: [RandomState; 2],
+    seen: HashMap<[u64; 2], u64>,
+}
 
 /// What was behind a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Seen {
     File(Stamp),
     Folder,
     Other(Stamp),
     /// It could not be looked at.
-    Missed(SkipReason),
+    Missed(Discriminant<SkipReason>),
 }
 
 /// A guest can set anything about a file but when that was done.
@@ -74,50 +83,79 @@ impl Seen {
 
 impl Survey {
     pub(crate) fn of(workspace: &OwnedFd) -> Self {
-        let mut now = HashMap::new();
-        let missed = walk(workspace, &[], |path, found| {
-            now.insert(path.to_vec(), Seen::of(found));
-            true
-        });
-        now.extend(missed.into_iter().map(|(path, reason)| (path, Seen::Missed(reason))));
-        Self(now)
+        Self::default().changes(workspace, Collect::Names, Told::Nothing).1
     }
 
     /// Files that were made or changed since, what of them is not brought, and a survey of now.
-    pub(crate) fn changes(&self, workspace: &OwnedFd, wanted: Collect) -> (Collected, Self) {
-        let mut collection = Collection::new(workspace, &[], wanted);
-        let mut now = HashMap::new();
-        let missed = walk(workspace, &[], |path, found| {
-            let seen = Seen::of(found);
-            match found {
-                _ if self.0.get(path) == Some(&seen) => {}
-                Found::File(_) => collection.file(path),
+    pub(crate) fn changes(&self, workspace: &OwnedFd, wanted: Collect, told: Told) -> (Collected, Self) {
+        let mut collection = Collection::new(&[], wanted);
+        let mut now = Self { keys: self.keys.clone(), seen: HashMap::new() };
+        let missed = walk(workspace, &[], |entry| {
+            let (path, seen) = (self.hash_of(entry.path), self.hash_of_seen(Seen::of(&entry.found)));
+            match entry.found {
+                _ if told == Told::Nothing || self.seen.get(&path) == Some(&seen) => {}
+                Found::File(_) => collection.file(entry),
                 Found::Folder => {}
-                Found::Other(_) => collection.skip(path, SkipReason::NotRegular),
+                Found::Other(_) => collection.skip(entry.path, SkipReason::NotRegular),
             }
-            now.insert(path.to_vec(), seen);
+            now.seen.insert(path, seen);
             true
         });
         for (path, reason) in missed {
-            let seen = Seen::Missed(reason);
-            if self.0.get(&path) != Some(&seen) {
+            let (hash, seen) = (self.hash_of(&path), self.hash_of_seen(Seen::Missed(discriminant(&reason))));
+            if told == Told::Changes && self.seen.get(&hash) != Some(&seen) {
                 collection.skip(&path, reason);
             }
-            now.insert(path, seen);
+            now.seen.insert(hash, seen);
         }
-        (collection.finish(), Self(now))
-    }
-
-    /// The files that are not in a folder, by name.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &OsStr> {
-        let files = self.0.iter().filter(|(path, seen)| matches!(seen, Seen::File(_)) && !path.contains(&b'/'));
-        files.map(|(path, _)| OsStr::from_bytes(path))
+        (collection.finish(), now)
     }
 
     /// Whether something has that name.
     pub(crate) fn has(&self, path: &str) -> bool {
-        self.0.contains_key(path.as_bytes())
+        self.seen.contains_key(&self.hash_of(path.as_bytes()))
     }
+
+    fn hash_of(&self, path: &[u8]) -> [u64; 2] {
+        self.keys.each_ref().map(|key| key.hash_one(path))
+    }
+
+    fn hash_of_seen(&self, seen: Seen) -> u64 {
+        let [key, _] = &self.keys;
+        key.hash_one(seen)
+    }
+}
+
+/// What a look at a workspace is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// To know it the next time.
+    Nothing,
+    Changes,
+}
+
+/// The files that are not in a folder, by name.
+pub(crate) fn files_at_top(workspace: &OwnedFd) -> Vec<CString> {
+    let mut names = Vec::new();
+    // Those come first.
+    walk(workspace, &[], |entry| {
+        let is_at_top = !entry.path.contains(&b'/');
+        if is_at_top && matches!(entry.found, Found::File(_)) {
+            names.push(entry.name.to_owned());
+        }
+        is_at_top
+    });
+    names
+}
+
+/// One that a walk comes by.
+pub(crate) struct Entry<'a> {
+    /// From the workspace.
+    pub(crate) path: &'a [u8],
+    /// What it is in, and its name there.
+    folder: BorrowedFd<'a>,
+    name: &'a CStr,
+    pub(crate) found: Found<'a>,
 }
 
 /// What a walk finds.
@@ -130,16 +168,18 @@ pub(crate) enum Found<'a> {
 
 /// Tells of everything below a folder of the workspace, until `found` says that it is enough. What could not be looked at, and why.
 ///
-/// Every path is opened from the workspace anew, so one descriptor is open at a time.
+/// Each is opened from the folder that it was found in: from the workspace, the kernel would walk the whole way again for each.
 pub(crate) fn walk(
     workspace: &OwnedFd,
     top: &[u8],
-    mut found: impl FnMut(&[u8], &Found<'_>) -> bool,
+    mut found: impl FnMut(&Entry<'_>) -> bool,
 ) -> Vec<(Vec<u8>, SkipReason)> {
-    let (mut pending, mut seen, mut missed) = (vec![top.to_vec()], 0, Vec::new());
-    while let Some(folder) = pending.pop() {
-        let opened = open_beneath(workspace.as_fd(), &folder, OFlags::DIRECTORY)
-            .and_then(|opened| Ok((Dir::read_from(&opened)?, opened)));
+    let first = Pending { parent: None, name_at: 0, path: top.to_vec(), depth: 0 };
+    let (mut pending, mut seen, mut missed) = (vec![first], 0, Vec::new());
+    while let Some(Pending { parent, name_at, path: folder, depth }) = pending.pop() {
+        let parent = parent.as_ref().map_or(workspace.as_fd(), |parent| parent.as_fd());
+        let opened = open_beneath(parent, folder.get(name_at..).unwrap_or_default(), OFlags::DIRECTORY)
+            .and_then(|opened| Ok((Dir::read_from(&opened)?, Rc::new(opened))));
         let Ok((entries, opened)) = opened else {
             miss(&mut missed, folder, SkipReason::Unreadable);
             continue;
@@ -163,25 +203,50 @@ pub(crate) fn walk(
                 miss(&mut missed, path, SkipReason::Unreadable);
                 continue;
             };
-            let go_on = match FileType::from_raw_mode(stat.st_mode) {
-                FileType::Directory => {
-                    pending.push(path.clone());
-                    found(&path, &Found::Folder)
-                }
-                FileType::RegularFile => found(&path, &Found::File(&stat)),
+            let what = match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory => Found::Folder,
+                FileType::RegularFile => Found::File(&stat),
                 FileType::Symlink
                 | FileType::Fifo
                 | FileType::Socket
                 | FileType::CharacterDevice
                 | FileType::BlockDevice
-                | FileType::Unknown => found(&path, &Found::Other(&stat)),
+                | FileType::Unknown => Found::Other(&stat),
             };
-            if !go_on {
+            let is_folder = matches!(what, Found::Folder);
+            if !found(&Entry { path: &path, folder: opened.as_fd(), name: entry.file_name(), found: what }) {
                 return missed;
+            }
+            if is_folder && depth == MAX_DEPTH {
+                miss(&mut missed, path, SkipReason::TooMany);
+            } else if is_folder {
+                let name_at = path.len() - name.len();
+                pending.push(Pending { parent: Some(Rc::clone(&opened)), name_at, path, depth: depth + 1 });
             }
         }
     }
     missed
+}
+
+/// A folder that is to be looked into.
+struct Pending {
+    /// What it was found in; `None` for the workspace.
+    parent: Option<Rc<OwnedFd>>,
+    /// Where in its path the part begins that leads there from its parent.
+    name_at: usize,
+    path: Vec<u8>,
+    depth: usize,
+}
+
+/// Does what may take long, for a guest decides how much there is, while the server's other tasks go on.
+pub(crate) fn beside_others<T>(work: impl FnOnce() -> T) -> T {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        // With one thread there is nobody to hand them to.
+        Ok(_) | Err(_) => work(),
+    }
 }
 
 /// Notes what could not be looked at, as far as anybody will be told: the guest chooses how much there is.
@@ -192,7 +257,6 @@ fn miss(missed: &mut Vec<(Vec<u8>, SkipReason)>, path: Vec<u8>, reason: SkipReas
 }
 
 struct Collection<'a> {
-    workspace: &'a OwnedFd,
     inputs: HashMap<&'a str, &'a [u8]>,
     wanted: Collect,
     budget: u64,
@@ -200,9 +264,9 @@ struct Collection<'a> {
 }
 
 impl<'a> Collection<'a> {
-    fn new(workspace: &'a OwnedFd, given: &'a [Given<'a>], wanted: Collect) -> Self {
+    fn new(given: &'a [Given<'a>], wanted: Collect) -> Self {
         let inputs = given.iter().copied().collect();
-        Self { workspace, inputs, wanted, budget: OutputFile::MAX_CONTENTS, collected: Collected::default() }
+        Self { inputs, wanted, budget: OutputFile::MAX_CONTENTS, collected: Collected::default() }
     }
 
     fn finish(mut self) -> Collected {
@@ -211,12 +275,13 @@ impl<'a> Collection<'a> {
         self.collected
     }
 
-    fn file(&mut self, path: &[u8]) {
+    fn file(&mut self, entry: &Entry<'_>) {
+        let path = entry.path;
         let Ok(checked) = WorkspacePath::new(OsStr::from_bytes(path)) else {
             return self.skip(path, SkipReason::Name);
         };
         // NONBLOCK: should it have become a FIFO since, the open does not wait for a writer.
-        let Ok(file) = open_beneath(self.workspace.as_fd(), path, OFlags::NONBLOCK | OFlags::NOCTTY) else {
+        let Ok(file) = open_beneath(entry.folder, entry.name.to_bytes(), OFlags::NONBLOCK | OFlags::NOCTTY) else {
             return self.skip(path, SkipReason::Unreadable);
         };
         let file = File::from(file);
@@ -303,7 +368,7 @@ mod tests {
         )
         .expect("it is there");
         let changes = |since: &Survey| {
-            let (collected, now) = since.changes(&workspace, Collect::Names);
+            let (collected, now) = since.changes(&workspace, Collect::Names, Told::Changes);
             let skipped = collected.skipped.into_iter().map(|file| (file.path, file.reason));
             let found = collected.found.into_iter().map(|file| file.path.to_string());
             ((found.collect::<Vec<_>>(), skipped.collect::<Vec<_>>()), now)
@@ -334,5 +399,37 @@ mod tests {
         }
         let collected = collect(&workspace, &[], Collect::Names);
         assert_eq!((collected.found.len(), collected.skipped.len()), (20, 20));
+    }
+
+    #[test]
+    fn what_is_too_deep_is_told_and_costs_nobody_anything() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let workspace = OwnedFd::from(File::open(folder.path()).expect("it is there"));
+        let mut deepest = workspace.try_clone().expect("a copy");
+        for depth in 0..1_500 {
+            let flags = OFlags::CREATE | OFlags::WRONLY;
+            rustix::fs::openat(&deepest, "file", flags, Mode::RUSR).expect("made");
+            mkdirat(&deepest, "d", Mode::RWXU).expect("made");
+            deepest = open_beneath(deepest.as_fd(), b"d", OFlags::DIRECTORY).unwrap_or_else(|_| panic!("{depth}"));
+        }
+        let collected = collect(&workspace, &[], Collect::Names);
+        assert_eq!(collected.found.len(), MAX_DEPTH + 1);
+        let skipped: Vec<_> = collected.skipped.iter().map(|file| (file.path.as_str(), file.reason)).collect();
+        assert_eq!(skipped, [(vec!["d"; MAX_DEPTH + 1].join("/").as_str(), SkipReason::TooMany)]);
+        assert_eq!(files_at_top(&workspace), [c"file".to_owned()]);
+    }
+
+    #[test]
+    fn a_survey_keeps_no_paths() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let workspace = OwnedFd::from(File::open(folder.path()).expect("it is there"));
+        for number in 0..100 {
+            fs::write(folder.path().join(format!("{number}-{}", "x".repeat(200))), "").expect("written");
+        }
+        let survey = Survey::of(&workspace);
+        assert_eq!(survey.seen.len(), 100);
+        assert!(survey.has(&format!("7-{}", "x".repeat(200))) && !survey.has("7"));
+        let (changes, _) = survey.changes(&workspace, Collect::Names, Told::Changes);
+        assert_eq!((changes.found.len(), changes.skipped.len()), (0, 0));
     }
 }

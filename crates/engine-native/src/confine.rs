@@ -77,7 +77,7 @@ impl Shared {
         let stdio = RunStdio { stdin: program.stdin, stdout: nowhere()?, stderr: nowhere()?, control: None };
         let monitor = self.launcher.order(&spec, &[], &stdio).await?;
         drop(stdio);
-        let monitor = watched(monitor).map_err(NativeError::Reports)?;
+        let monitor = watched(monitor).map_err(NativeError::reports)?;
         in_time(until_ready(&monitor)).await?;
         Ok(Confined { _monitor: monitor })
     }
@@ -85,7 +85,7 @@ impl Shared {
 
 async fn until_ready(monitor: &AsyncFd<Monitor>) -> Result<(), NativeError> {
     loop {
-        let report = monitor.async_io(Interest::READABLE, Monitor::receive).await.map_err(NativeError::Reports)?;
+        let report = monitor.async_io(Interest::READABLE, Monitor::receive).await.map_err(NativeError::reports)?;
         match report {
             Some((Report::Ready, _)) => return Ok(()),
             Some((Report::Failed(failure), _)) => return Err(failure.into()),

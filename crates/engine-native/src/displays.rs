@@ -16,6 +16,9 @@ pub(crate) const SUPPORT: (&str, &str) = ("rich.py", include_str!("../../../runt
 /// The most that one frame has, and all of a run that has no session: all displays, encoded, and a value.
 pub(crate) const MOST: usize = 64 << 20;
 
+/// How many of those that a run shows are looked at: what is not what it says it is does not count as shown.
+pub(crate) const MOST_LOOKED_AT: usize = 10 * Display::MAX_COUNT;
+
 /// Something to show, as a guest says it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Shown {
@@ -70,7 +73,12 @@ impl Frames {
 
     /// Where more is read into.
     pub(crate) fn rest(&mut self) -> &mut Vec<u8> {
+        /// What may stay reserved for frames to come: a guest chooses how large one is, and those who wait for their next cell are many.
+        const KEPT: usize = 64 << 10;
         self.read.drain(..self.taken);
+        if self.taken > KEPT {
+            self.read.shrink_to(KEPT);
+        }
         self.taken = 0;
         &mut self.read
     }
@@ -87,7 +95,7 @@ pub(crate) fn read(mut file: File) -> Vec<Display> {
         return Vec::new();
     }
     let frames = std::iter::from_fn(|| frames.take::<Shown>().ok().flatten());
-    Display::within_limits(frames.take(10 * Display::MAX_COUNT).filter_map(Shown::check)).0
+    Display::within_limits(frames.take(MOST_LOOKED_AT).filter_map(Shown::check)).0
 }
 
 #[cfg(test)]

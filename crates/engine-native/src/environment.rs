@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::fs::{Mode, OFlags};
 use sandbox::{
     BoxFuture, EngineError, EnvironmentInfo, EnvironmentKind, EnvironmentRequest, Environments, Language,
     PackageVersion, Principal, Refusal,
@@ -22,7 +23,7 @@ use crate::{NativeEngine, Shared, Tool};
 
 /// Callers whose choice is remembered. Beyond that, nobody's is until the server starts again.
 const MOST_CALLERS: usize = 10_000;
-/// Of a package's metadata; its name and version are at the start.
+/// Of a package's metadata, whose name and version are at the start, and of an environment's configuration.
 const MOST_METADATA: u64 = 16 << 10;
 const PYTHON: &str = "python";
 
@@ -68,8 +69,9 @@ impl Shared {
     pub(crate) fn configured(&self, environment: Option<&Path>, allowed: &[PathBuf]) -> Result<Chosen, Refusal> {
         let default = environment
             .map(|path| {
-                let found = find(path).ok_or_else(|| nothing_at(path))?;
-                self.open(found, &[path.to_owned()])
+                let allowed = [path.to_owned()];
+                let found = find(path, &allowed).ok_or_else(|| nothing_at(path, &allowed))?;
+                self.open(found, &allowed)
             })
             .transpose()?;
         Ok(Chosen { allowed: allowed.to_vec(), default: default.map(Arc::new), by_caller: Mutex::default() })
@@ -86,8 +88,9 @@ impl Shared {
             return Err(Refusal::new("type", message, hint));
         }
         let places = places(wanted, allowed)?;
-        let found = places.iter().find_map(|place| find(place));
-        let found = found.ok_or_else(|| nothing_at(places.first().map_or(Path::new(""), PathBuf::as_path)))?;
+        let found = places.iter().find_map(|place| find(place, allowed));
+        let first = places.first().map_or(Path::new(""), PathBuf::as_path);
+        let found = found.ok_or_else(|| nothing_at(first, allowed))?;
         let is = found.kind;
         let fits = is == wanted.kind || (wanted.kind == EnvironmentKind::Venv && is == EnvironmentKind::Uv);
         if !fits {
@@ -97,14 +100,9 @@ impl Shared {
         Ok(Some(Arc::new(self.open(found, allowed)?)))
     }
 
-    /// Makes a found environment usable, if it and its Python are where guests may look.
+    /// Makes a found environment usable, if its Python is where guests may look.
     fn open(&self, found: Found, allowed: &[PathBuf]) -> Result<Environment, Refusal> {
-        if !is_below(&found.root, allowed) {
-            let message = format!("`{}` is not where this server's operator allows environments", found.root.display());
-            let hint = format!("use one below {}", listed(allowed));
-            return Err(Refusal::new("path", message, hint));
-        }
-        let real = fs::canonicalize(&found.python).map_err(|_| nothing_at(&found.root))?;
+        let real = fs::canonicalize(&found.python).map_err(|_| nothing_at(&found.root, allowed))?;
         let mut more = Vec::new();
         if !self.view.covers(&real) && !real.starts_with(&found.root) {
             let base = real.parent().and_then(Path::parent).unwrap_or(&real).to_owned();
@@ -118,7 +116,7 @@ impl Shared {
         }
         let language = Language::find(PYTHON);
         let toolchain = language.and_then(|language| language.toolchains.first());
-        let toolchain = toolchain.ok_or_else(|| nothing_at(&found.root))?;
+        let toolchain = toolchain.ok_or_else(|| nothing_at(&found.root, allowed))?;
         let tool = FoundTool { toolchain, program: found.python, home: Some(found.root.clone()), more };
         Ok(Environment {
             kind: found.kind,
@@ -159,7 +157,11 @@ impl Environments for NativeEngine {
     ) -> BoxFuture<'a, Result<EnvironmentInfo, Refusal>> {
         Box::pin(async move {
             let before = self.shared.chosen.of(caller);
-            self.shared.chosen.set(caller, self.shared.choose(&wanted)?)?;
+            let shared = Arc::clone(&self.shared);
+            // Whatever a folder of somebody else's is on, a slow disk or another machine, nobody else waits for it.
+            let chosen = tokio::task::spawn_blocking(move || shared.choose(&wanted)).await;
+            let broken = |_| Refusal::new("path", "the environment could not be looked at", "try again");
+            self.shared.chosen.set(caller, chosen.map_err(broken)??)?;
             match self.shared.describe_environment(caller).await {
                 Ok(info) => Ok(info),
                 Err(error) => {
@@ -179,11 +181,14 @@ impl Environments for NativeEngine {
     fn installed<'a>(&'a self, caller: &'a Principal) -> BoxFuture<'a, Result<Vec<PackageVersion>, EngineError>> {
         Box::pin(async move {
             let interpreter = self.shared.interpreter_of(caller).await.map_err(EngineError::new)?;
-            let mut packages: Vec<PackageVersion> =
-                interpreter.site.iter().flat_map(|site| packages_in(site)).collect();
-            packages.sort();
-            packages.dedup();
-            Ok(packages)
+            let look = move || {
+                let mut packages: Vec<PackageVersion> =
+                    interpreter.site.iter().flat_map(|site| packages_in(site)).collect();
+                packages.sort();
+                packages.dedup();
+                packages
+            };
+            tokio::task::spawn_blocking(look).await.map_err(EngineError::new)
         })
     }
 }
@@ -195,16 +200,18 @@ struct Found {
     python: PathBuf,
 }
 
-/// What is at a path: an environment, or a project with one.
-fn find(path: &Path) -> Option<Found> {
+/// What is at a path that is allowed: an environment, or a project with one. Nothing else is looked at: a caller that names any path would
+/// else hear what is there.
+fn find(path: &Path, allowed: &[PathBuf]) -> Option<Found> {
     // Links on the way are followed once, here; what counts is where they lead.
-    let root = fs::canonicalize(path).ok()?;
+    let real = |path: &Path| fs::canonicalize(path).ok().filter(|path| is_below(path, allowed));
+    let root = real(path)?;
     let within = |root: PathBuf| {
         let python = ["bin/python3", "bin/python"]
             .map(|name| root.join(name))
             .into_iter()
             .find(|it| fs::metadata(it).is_ok())?;
-        let configuration = fs::read_to_string(root.join("pyvenv.cfg")).ok();
+        let configuration = start_of(&root.join("pyvenv.cfg")).ok();
         let kind = match configuration {
             Some(text) if text.lines().any(|line| line.trim_start().starts_with("uv =")) => EnvironmentKind::Uv,
             Some(_) => EnvironmentKind::Venv,
@@ -213,7 +220,7 @@ fn find(path: &Path) -> Option<Found> {
         };
         Some(Found { kind, root, python })
     };
-    within(root.clone()).or_else(|| within(fs::canonicalize(root.join(".venv")).ok()?))
+    within(root.clone()).or_else(|| within(real(&root.join(".venv"))?))
 }
 
 /// Where a wanted environment may be.
@@ -248,9 +255,14 @@ fn listed(allowed: &[PathBuf]) -> String {
     allowed.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ")
 }
 
-fn nothing_at(path: &Path) -> Refusal {
-    let message = format!("there is no Python environment at `{}`", path.display());
-    Refusal::new("path", message, "give a folder with `bin/python` and `pyvenv.cfg`, or with `conda-meta`")
+/// The same for what is not there and for what is not allowed: which of them is none of the caller's business.
+fn nothing_at(path: &Path, allowed: &[PathBuf]) -> Refusal {
+    let message = format!("there is no Python environment at `{}` that this server's operator allows", path.display());
+    let hint = format!(
+        "give a folder with `bin/python` and `pyvenv.cfg`, or with `conda-meta`, that is below {}",
+        listed(allowed)
+    );
+    Refusal::new("path", message, hint)
 }
 
 /// Names and versions from the metadata in a folder of packages.
@@ -269,13 +281,23 @@ fn packages_in(site: &Path) -> Vec<PackageVersion> {
 }
 
 fn described(path: &Path) -> Option<PackageVersion> {
-    let mut start = Vec::new();
-    fs::File::open(path).ok()?.take(MOST_METADATA).read_to_end(&mut start).ok()?;
-    let start = String::from_utf8_lossy(&start);
+    let start = start_of(path).ok()?;
     let field = |name: &str| {
         let head = start.lines().take_while(|line| !line.is_empty());
         let mut values = head.filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         values.next().map(|value| value.trim().chars().filter(|c| !c.is_control()).take(128).collect::<String>())
     };
     Some(PackageVersion { name: field("Name")?, version: field("Version")? })
+}
+
+/// The start of a file's text. Of a file: a FIFO is opened without waiting for whoever writes to it, and a device is not read.
+fn start_of(path: &Path) -> io::Result<String> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut start = Vec::new();
+    file.take(MOST_METADATA).read_to_end(&mut start)?;
+    Ok(String::from_utf8_lossy(&start).into_owned())
 }

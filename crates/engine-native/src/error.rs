@@ -28,6 +28,12 @@ pub enum NativeError {
     /// The streams of a run could not be made.
     #[error("cannot make the run's pipes")]
     Pipes(#[source] io::Error),
+    /// The kernel lets a user wait for so many descriptors with epoll, and guests of an ordinary user's server are that user.
+    #[error(
+        "the server's user has no epoll watches left (`fs.epoll.max_user_watches`), which a program that runs as the same user can take all of; \
+         try again when the others have ended, or raise that"
+    )]
+    NoWatches,
     /// Reports of a run could not be read.
     #[error("cannot speak with the process that supervises this run; run it again")]
     Reports(#[source] io::Error),
@@ -37,6 +43,9 @@ pub enum NativeError {
     /// A step of building the jail failed.
     #[error("the sandbox could not be built")]
     Jail(#[source] jail::Failure),
+    /// Only where a program is to be given to one that waits, and to no other: in tests.
+    #[error("an interpreter was to wait for this program, and was not ready in time")]
+    NotReady,
     /// The tool has no way to be given variables.
     #[error("`{0}` cannot be given variables; leave `variables` out, or use another engine")]
     NoVariables(&'static str),
@@ -63,6 +72,27 @@ pub enum NativeError {
     ToolGone(&'static str),
 }
 
+impl NativeError {
+    /// Pipes and sockets take no room on a disk: what there is no room for is to have them watched.
+    pub(crate) fn pipes(error: io::Error) -> Self {
+        if is_out_of_watches(&error) { Self::NoWatches } else { Self::Pipes(error) }
+    }
+
+    /// The same for what orders go on.
+    pub(crate) fn order(error: io::Error) -> Self {
+        if is_out_of_watches(&error) { Self::NoWatches } else { Self::Order(error) }
+    }
+
+    /// The same for what reports come on.
+    pub(crate) fn reports(error: io::Error) -> Self {
+        if is_out_of_watches(&error) { Self::NoWatches } else { Self::Reports(error) }
+    }
+}
+
+fn is_out_of_watches(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::NOSPC)
+}
+
 impl From<jail::Failure> for NativeError {
     fn from(failure: jail::Failure) -> Self {
         match (failure.step, Errno::from_raw_os_error(failure.errno)) {
@@ -72,5 +102,19 @@ impl From<jail::Failure> for NativeError {
             (jail::Step::Receive, Errno::PIPE) => Self::SupervisorLost,
             _ => Self::Jail(failure),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_disk_is_full_where_watches_are_used_up() {
+        let full = || io::Error::from(Errno::NOSPC);
+        for error in [NativeError::pipes(full()), NativeError::order(full()), NativeError::reports(full())] {
+            assert!(matches!(error, NativeError::NoWatches), "{error}");
+        }
+        assert!(matches!(NativeError::pipes(Errno::MFILE.into()), NativeError::Pipes(_)));
     }
 }

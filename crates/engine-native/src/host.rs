@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use jail::{AddressSpace, CgroupKind, Command, Egress, Holders, Proc, Purpose, Seen, Spec, Stdio, View, Walls};
+use jail::{AddressSpace, CgroupKind, Command, Egress, Holders, Proc, Purpose, Seen, Spec, Stdio, Swap, View, Walls};
 use sandbox::{Enforcement, Isolation, Level, Limits, Requirement, Status};
 
 use crate::error::NativeError;
@@ -191,6 +191,10 @@ fn report(level: Level, seen: &Seen, holders: Holders, failed: Vec<FailedAttempt
             None => format!("no group may be made here; memory is held by {memory}"),
         },
     });
+    if holders.memory.is_some() && holders.swap == Swap::Free {
+        let evidence = "this host has swap, and its groups do not bound it; memory is watched too".to_owned();
+        layers.push(LayerReport { name: "swap".to_owned(), stands: false, evidence });
+    }
     let isolation = Isolation {
         level,
         missing: layers.iter().filter(|layer| !layer.stands).map(|layer| layer.name.clone()).collect(),

@@ -128,7 +128,7 @@ fn unreached(error: io::Error) -> NativeError {
     if is_gone(&error) || error.kind() == io::ErrorKind::UnexpectedEof {
         NativeError::LauncherGone(error)
     } else {
-        NativeError::Order(error)
+        NativeError::order(error)
     }
 }
 

@@ -229,7 +229,7 @@ impl Shared {
             plan.files().iter().map(|file| (file.path.as_str(), file.contents.as_slice())).collect();
         given.push((&plan.names().source, plan.code()));
         let run = async {
-            let mut taken = self.parked_for(&plan, &tool.found).await;
+            let mut taken = self.parked_for(&plan, &tool.found).await?;
             match taken.going.take() {
                 Some(going) => self.run_parked(going, &plan, &given, live).await,
                 None => self.run_cold(&plan, &tool, &given, live).await,

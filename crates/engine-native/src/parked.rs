@@ -220,12 +220,11 @@ impl Parked {
         let mut lot = self.lock();
         let Some(demand) = lot.demand.get(kind).copied() else { return false };
         let alike = lot.waiting.iter().filter(|waiting| waiting.kind == *kind).count();
-        let size = |lot: &Lot, kind: &Kind| lot.demand.get(kind).map_or(UNKNOWN_SIZE, |demand| demand.size);
         // Its own kind may have all of the memory, but not at the price of others of its own.
         if alike >= demand.target || (alike + 1) as u64 * demand.size > MEMORY {
             return false;
         }
-        while lot.waiting.iter().map(|waiting| size(&lot, &waiting.kind)).sum::<u64>() + demand.size > MEMORY {
+        while lot.size() + demand.size > MEMORY {
             // The one that nobody has wanted for longest.
             let Some(oldest) = lot.waiting.iter().position(|waiting| waiting.kind != *kind) else { return false };
             lot.waiting.remove(oldest);
@@ -241,6 +240,12 @@ impl Parked {
 }
 
 impl Lot {
+    /// What all that wait have together.
+    fn size(&self) -> u64 {
+        let size = |kind: &Kind| self.demand.get(kind).map_or(UNKNOWN_SIZE, |demand| demand.size);
+        self.waiting.iter().map(|waiting| size(&waiting.kind)).sum()
+    }
+
     /// Gives up what nobody has wanted for too long.
     fn tidy(&mut self) {
         let Self { waiting, demand, .. } = self;
@@ -260,23 +265,26 @@ impl Lot {
 
 impl Shared {
     /// One that waits for this plan, if one does. Has another wait for the next one like it.
-    pub(crate) async fn parked_for(self: &Arc<Self>, plan: &Plan, tool: &FoundTool) -> Taken {
+    pub(crate) async fn parked_for(self: &Arc<Self>, plan: &Plan, tool: &FoundTool) -> Result<Taken, NativeError> {
         let kind = if self.parks() { Kind::of(plan, tool) } else { None };
-        let Some(kind) = kind else { return Taken { going: None, _running: None } };
+        let Some(kind) = kind else { return Ok(Taken { going: None, _running: None }) };
         let mut going = self.parked.take(&kind);
         let at_once = going.as_mut().and_then(Going::is_ready_now);
         self.parked.learn(&kind, at_once);
         if going.is_none() && self.ahead == Ahead::Always {
-            going = self.begin_waiting(plan, tool, &kind).await.ok();
+            going = Some(self.begin_waiting(plan, tool, &kind).await?);
         }
         let running = self.park_after(plan, tool, kind);
         if at_once.is_none()
             && let Some(late) = &mut going
             && !late.is_ready(START).await
         {
+            if self.ahead == Ahead::Always {
+                return Err(NativeError::NotReady);
+            }
             going = None;
         }
-        Taken { going, _running: running }
+        Ok(Taken { going, _running: running })
     }
 
     /// Runs a plan with one that waited.
@@ -333,6 +341,10 @@ impl Shared {
     fn push(self: &Arc<Self>, waiting: Waiting) {
         let mut lot = self.parked.lock();
         lot.waiting.push(waiting);
+        // Of those that were started at the same time, each was when there was room for one.
+        while lot.size() > MEMORY {
+            lot.waiting.remove(0);
+        }
         if lot.keeper.as_ref().is_none_or(JoinHandle::is_finished) {
             let shared = Arc::downgrade(self);
             lot.keeper = Some(tokio::spawn(async move {

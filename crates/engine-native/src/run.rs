@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::sleep_until;
 
-use crate::collect::{Collected, Given, collect};
+use crate::collect::{Collected, Given, beside_others, collect};
 use crate::displays;
 use crate::error::NativeError;
 use crate::launcher::{LauncherProcess, PATIENCE, watched};
@@ -91,13 +91,13 @@ pub(crate) async fn begin(
     output: Bytes,
 ) -> Result<Going, NativeError> {
     let started = Instant::now();
-    let (streams, mut theirs) = Streams::open(stdin, output).map_err(NativeError::Pipes)?;
+    let (streams, mut theirs) = Streams::open(stdin, output).map_err(NativeError::pipes)?;
     let shown = if spec.files.iter().any(|file| file.path == displays::SUPPORT.0) { Some(a_file()?) } else { None };
-    theirs.control = shown.as_ref().map(File::try_clone).transpose().map_err(NativeError::Pipes)?.map(OwnedFd::from);
+    theirs.control = shown.as_ref().map(File::try_clone).transpose().map_err(NativeError::pipes)?.map(OwnedFd::from);
     let monitor = launcher.order(spec, contents, &theirs).await?;
     // Only the guest's side may hold these, or their end would never show.
     drop(theirs);
-    let monitor = watched(monitor).map_err(NativeError::Reports)?;
+    let monitor = watched(monitor).map_err(NativeError::reports)?;
     let attempt = Attempt { streams, reports: Reports::default(), files: Collected::default(), stopped: Stopped::No };
     Ok(Going { attempt, monitor, limits: spec.limits, started, shown, cpu_before: Duration::ZERO })
 }
@@ -257,7 +257,7 @@ impl Attempt {
         loop {
             tokio::select! {
                 report = next_report(monitor) => {
-                    let Some((report, descriptors)) = report.map_err(NativeError::Reports)? else { return Ok(()) };
+                    let Some((report, descriptors)) = report.map_err(NativeError::reports)? else { return Ok(()) };
                     // When it is reported, and at the end in any case, its supervisor or the kernel has ended all guests.
                     let is_exit = matches!(report, Report::Exited(_));
                     if matches!((&report, clock), (Report::Ready, Clock::FromReady)) {
@@ -271,7 +271,7 @@ impl Attempt {
                         serving = Some(Box::pin(egress::serve(listener, way_out.gate.clone(), way_out.log)));
                     }
                     if (is_exit || progress == Progress::Over) && let Some(workspace) = self.reports.workspace.take() {
-                        self.files = collect(&workspace, input.files, input.collect);
+                        self.files = beside_others(|| collect(&workspace, input.files, input.collect));
                         monitor.get_ref().release();
                     }
                     if progress == Progress::Over {
@@ -353,6 +353,10 @@ impl Reports {
             Report::Ready => {
                 let mut descriptors = descriptors.into_iter();
                 (self.workspace, self.way_out) = (descriptors.next(), descriptors.next());
+                if self.workspace.is_none() {
+                    let (subject, errno) = ("the workspace".to_owned(), rustix::io::Errno::PROTO.raw_os_error());
+                    self.failure.get_or_insert(jail::Failure { step: jail::Step::Receive, subject, errno });
+                }
             }
             Report::Probed(seen) => self.probed = Some(seen),
             // The first is the cause.

@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 
 use jail::{Limit, SeenUsage, Writing};
 use sandbox::{
-    BoxFuture, CpuSource, EngineError, EngineId, Evidence, FileError, FilePart, FileRead, FolderEntry, HostPattern,
-    Language, Layer, LimitKind, LiveOutput, MemorySource, Outcome, Plan, Refusal, Session, SessionError, SessionState,
-    Status, Step, Usage, WorkspacePath, WriteMode, diagnose,
+    BoxFuture, Bytes, CpuSource, EngineError, EngineId, Evidence, FileError, FilePart, FileRead, FolderEntry,
+    HostPattern, Language, Layer, LimitKind, LiveOutput, MemorySource, Outcome, Plan, Refusal, Session, SessionError,
+    SessionState, Status, Step, Usage, WorkspacePath, WriteMode, diagnose,
 };
 
-use crate::collect::Survey;
+use crate::collect::{Survey, Told, beside_others};
 use crate::error::NativeError;
 use crate::launcher::in_time;
 use crate::pace::Pace;
@@ -61,6 +61,8 @@ pub(crate) struct NativeSession {
     network: Vec<HostPattern>,
     used: SeenUsage,
     memory_kills: u64,
+    /// What all of its processes may have.
+    memory: Bytes,
 }
 
 /// How a cell ended.
@@ -96,6 +98,7 @@ impl NativeSession {
             network: first.network().to_vec(),
             used: SeenUsage::default(),
             memory_kills: 0,
+            memory: first.limits().memory,
         })
     }
 
@@ -125,11 +128,12 @@ impl NativeSession {
 
     async fn run_cell(&mut self, plan: &Plan, tool: &Tool, live: &mut dyn LiveOutput) -> Result<Outcome, NativeError> {
         let started = Instant::now();
+        self.catch_up()?;
         self.put_files(plan.files()).await?;
         let paths = self.show(plan.layer(), &tool.found).await?;
         let before = match self.known.take() {
             Some(known) => known,
-            None => Survey::of(self.room.workspace()),
+            None => beside_others(|| Survey::of(self.room.workspace())),
         };
         let mut keeping = Keeping::new(plan.limits().output, live);
         let driver = driver::driver_for(plan.language().id, &tool.found);
@@ -140,7 +144,8 @@ impl NativeSession {
         let wall = started.elapsed();
         let cpu_before = self.used.cpu_micros;
         self.rest().await?;
-        let (mut files, now) = before.changes(self.room.workspace(), plan.collect());
+        let workspace = self.room.workspace();
+        let (mut files, now) = beside_others(|| before.changes(workspace, plan.collect(), Told::Changes));
         files.found.retain(|file| !self.programs.contains(file.path.as_str()));
         self.known = Some(now);
 
@@ -242,11 +247,8 @@ impl NativeSession {
                 } else {
                     Status::Completed { exit_code: answer.exit_code }
                 };
-                let state = if self.lost.remove(language.id) {
-                    SessionState::Lost("its interpreter had ended before this cell, which began a new one".to_owned())
-                } else {
-                    SessionState::Kept
-                };
+                let state =
+                    if self.lost.remove(language.id) { SessionState::lost_before() } else { SessionState::Kept };
                 Ok(CellEnd { status, state, answer: Some(answer), step: Step::Run })
             }
             Err(death) => self.bury(death, language, time).await,
@@ -305,7 +307,7 @@ impl NativeSession {
         let (batch, contents) =
             recipe::for_interpreter(plan, tool, &self.shared.walls()?, (driver.files, driver.arguments))?;
         let contents: Vec<&[u8]> = contents.iter().map(Vec::as_slice).collect();
-        let ends = Ends::make().map_err(NativeError::Pipes)?;
+        let ends = Ends::make().map_err(NativeError::pipes)?;
         self.room.go_on(START, START);
         let number = self.room.start(&batch, &contents, &ends.theirs)?;
         self.underway = Some(number);
@@ -351,6 +353,18 @@ impl NativeSession {
                 News::Written(_) => {}
             }
         }
+    }
+
+    /// What was ended since the last cell is lost, and no end of the next one.
+    fn catch_up(&mut self) -> Result<(), NativeError> {
+        while let Some(news) = self.room.old_news()? {
+            match news {
+                News::Ended(end) => self.forget(&[end.batch]),
+                News::Cleared(_) => self.forget_all(),
+                News::Resting(_) | News::Written(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Interpreters that ended while another cell ran, or none.
@@ -464,7 +478,7 @@ async fn answered(interpreter: &mut Interpreter, cell: u32) -> Work {
         match interpreter.hear(&mut buffers).await {
             Heard::Answer(answer) if answer.done == Some(cell) => {
                 interpreter.work = Work::None;
-                interpreter.drain(&mut Keeping::new(sandbox::Bytes::kib(1), &mut ()));
+                interpreter.drain(&mut Keeping::new(Bytes::kib(1), &mut ()));
                 return Work::None;
             }
             Heard::Answer(_) | Heard::Output(..) => {}
@@ -506,6 +520,10 @@ impl Session for NativeSession {
         languages
     }
 
+    fn memory(&self) -> Bytes {
+        self.memory
+    }
+
     fn write<'a>(
         &'a mut self,
         path: &'a WorkspacePath,
@@ -520,10 +538,10 @@ impl Session for NativeSession {
     }
 
     fn read<'a>(&'a mut self, path: &'a WorkspacePath, part: FilePart) -> BoxFuture<'a, Result<FileRead, FileError>> {
-        Box::pin(async move { files::read(self.room.workspace(), path, part) })
+        Box::pin(async move { beside_others(|| files::read(self.room.workspace(), path, part)) })
     }
 
     fn list<'a>(&'a mut self, folder: Option<&'a WorkspacePath>) -> BoxFuture<'a, Result<Vec<FolderEntry>, FileError>> {
-        Box::pin(async move { files::list(self.room.workspace(), folder) })
+        Box::pin(async move { beside_others(|| files::list(self.room.workspace(), folder)) })
     }
 }

@@ -275,7 +275,9 @@ def show_figure(figure):
     except Exception as error:
         dropped.append(f"a figure ({type(error).__name__}: {' '.join(str(error).split())[:200]})")
     finally:
-        sys.modules["matplotlib.pyplot"].close(figure)
+        # One that was made without pyplot is not among those that it keeps open.
+        if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+            pyplot.close(figure)
 
 
 def png(figure):

@@ -3,8 +3,11 @@
 //! A driver is a small program in its own language that the interpreter runs. It hears of cells on descriptor 3, a stream socket, and
 //! answers there; both ways a frame is a length in decimal, a line feed, and that many bytes. What it says is the guest's word.
 
+use std::fmt;
+
 use sandbox::{Display, GuestError, LastValue, Plan};
 use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 
 use crate::displays::{self, Shown, is_json};
 use crate::tools::FoundTool;
@@ -118,7 +121,9 @@ fn shell(plan: &Plan, code: &str, stdin: &str) -> Vec<u8> {
     let input = if stdin.is_empty() {
         "exec </dev/null; ".to_owned()
     } else {
-        format!("printf %s {} >/tmp/build/stdin; exec </tmp/build/stdin; ", quoted(stdin))
+        // Frames are read into a variable, which has no NUL: one here would be waited for without end.
+        let escaped = stdin.replace('\\', r"\\").replace('\0', r"\0000");
+        format!("printf %b {} >/tmp/build/stdin; exec </tmp/build/stdin; ", quoted(&escaped))
     };
     exports.chain([arguments, input, code.to_owned()]).collect::<String>().into_bytes()
 }
@@ -136,8 +141,34 @@ pub(super) struct Answer {
     value_repr: Option<String>,
     #[serde(default)]
     error: Option<Trouble>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "first_shown")]
     displays: Vec<Shown>,
+}
+
+/// The first of what is shown. A frame has room for millions that say nothing, each of which would cost many times its bytes.
+fn first_shown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Shown>, D::Error> {
+    struct First;
+
+    impl<'de> Visitor<'de> for First {
+        type Value = Vec<Shown>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("what is shown")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
+            let mut first = Vec::new();
+            while first.len() < displays::MOST_LOOKED_AT
+                && let Some(shown) = sequence.next_element()?
+            {
+                first.push(shown);
+            }
+            while sequence.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(first)
+        }
+    }
+
+    deserializer.deserialize_seq(First)
 }
 
 #[derive(Debug, Deserialize)]
@@ -165,5 +196,17 @@ impl Answer {
     /// What it shows, as far as that is what it says it is.
     pub(super) fn displays(self) -> Vec<Display> {
         Display::within_limits(self.displays.into_iter().filter_map(Shown::check)).0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_millions_that_say_nothing_a_few_are_kept() {
+        let many = vec![r#"{"mime":""}"#; 100_000].join(",");
+        let answer: Answer = serde_json::from_str(&format!(r#"{{"displays":[{many}],"done":2}}"#)).expect("an answer");
+        assert_eq!((answer.displays.len(), answer.done), (displays::MOST_LOOKED_AT, Some(2)));
     }
 }

@@ -1,14 +1,16 @@
 //! Files of a session's workspace, as the server reads them. The guest made all of it, and may be changing it.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::fs::OFlags;
 use sandbox::{EntryKind, FileError, FilePart, FileRead, FolderEntry, WorkspacePath};
 
 use super::room::file_error;
-use crate::collect::{Found, Survey, open_beneath, walk};
+use crate::collect::{Found, files_at_top, open_beneath, walk};
 use crate::recipe;
 
 /// Reads a part of a file.
@@ -33,9 +35,10 @@ pub(super) fn read(workspace: &OwnedFd, path: &WorkspacePath, part: FilePart) ->
 }
 
 /// The one file, not in a folder, that is an `SQLite` database.
-pub(super) fn database(workspace: &OwnedFd, survey: &Survey) -> Option<String> {
+pub(super) fn database(workspace: &OwnedFd) -> Option<String> {
     let head = FilePart { offset: 0, limit: recipe::DATABASE.len() as u64 };
-    let paths = survey.names().filter_map(|name| WorkspacePath::new(name).ok());
+    let names = files_at_top(workspace);
+    let paths = names.iter().filter_map(|name| WorkspacePath::new(OsStr::from_bytes(name.to_bytes())).ok());
     let is_database =
         |path: &WorkspacePath| read(workspace, path, head).is_ok_and(|read| read.bytes == recipe::DATABASE);
     recipe::only(paths.filter(is_database)).map(|path| path.to_string())
@@ -47,8 +50,9 @@ pub(super) fn list(workspace: &OwnedFd, folder: Option<&WorkspacePath>) -> Resul
     // Whether there is one; what is found on the way below is listed as it is found.
     open_beneath(workspace.as_fd(), top, OFlags::DIRECTORY).map_err(|error| file_error(error.raw_os_error()))?;
     let mut entries = Vec::new();
-    walk(workspace, top, |path, found| {
-        let (kind, size) = match found {
+    walk(workspace, top, |entry| {
+        let path = entry.path;
+        let (kind, size) = match entry.found {
             Found::File(stat) => (EntryKind::File, u64::try_from(stat.st_size).unwrap_or(0)),
             Found::Folder => (EntryKind::Folder, 0),
             Found::Other(_) => (EntryKind::Other, 0),

@@ -27,8 +27,9 @@ pub(super) struct Interpreter {
     writer: OwnedWriteHalf,
     /// What came from it and was not heard yet.
     read: Frames,
-    /// What is to be sent to it.
+    /// What is to be sent to it, and how much of that is.
     unsent: Vec<u8>,
+    sent: usize,
     /// `None` once the guest closed it.
     stdout: Option<Receiver>,
     stderr: Option<Receiver>,
@@ -92,6 +93,7 @@ impl Interpreter {
             writer,
             read: Frames::default(),
             unsent: Vec::new(),
+            sent: 0,
             stdout: Some(stdout),
             stderr: Some(stderr),
             work: Work::None,
@@ -106,15 +108,19 @@ impl Interpreter {
                 Ok(None) => {}
                 Err(NoFrame) => return Heard::Gone,
             }
-            let Self { control, writer, read, unsent, stdout, stderr, .. } = self;
+            let Self { control, writer, read, unsent, sent, stdout, stderr, .. } = self;
             tokio::select! {
                 // What it says is little, and must be heard also where it prints all the time. Of the two streams the one comes first that
                 // mostly is written first: nobody can tell when both are there.
                 biased;
                 // One that is gone is noticed when it is heard.
-                count = writer.write(unsent), if !unsent.is_empty() => {
-                    let count = count.unwrap_or(unsent.len()).min(unsent.len());
-                    unsent.drain(..count);
+                count = writer.write(unsent.get(*sent..).unwrap_or_default()), if !unsent.is_empty() => {
+                    let left = unsent.len() - *sent;
+                    let count = count.unwrap_or(left).min(left);
+                    *sent += count;
+                    if *sent == unsent.len() {
+                        (*unsent, *sent) = (Vec::new(), 0);
+                    }
                 }
                 count = control.read_buf(read.rest()) => {
                     if !matches!(count, Ok(1..)) {
@@ -140,7 +146,7 @@ impl Interpreter {
     /// Has a cell sent to it while it is heard; its number, counted from 1.
     pub(super) fn give(&mut self, frame: impl FnOnce(u32) -> Vec<u8>) -> u32 {
         self.cells += 1;
-        self.unsent = frame(self.cells);
+        (self.unsent, self.sent) = (frame(self.cells), 0);
         self.work = Work::Cell(self.cells);
         self.cells
     }

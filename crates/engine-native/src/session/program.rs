@@ -12,7 +12,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use super::interpreter::{Buffers, Keeping};
 use super::room::News;
 use super::{CellEnd, Death, GRACE, NativeSession, Time, files};
-use crate::collect::Survey;
+use crate::collect::{Survey, beside_others};
 use crate::error::NativeError;
 use crate::pace::Pace;
 use crate::tools::FoundTool;
@@ -55,7 +55,7 @@ impl NativeSession {
             return Err(NativeError::Refused(Refusal::new("code", message, "rename that, or use another session")));
         }
         let wants_database = tool.toolchain.run.contains(&"{database}");
-        let database = if wants_database { files::database(self.room.workspace(), before) } else { None };
+        let database = if wants_database { beside_others(|| files::database(self.room.workspace())) } else { None };
         let plan_alone = recipe::plan_for(plan.clone().with_layer(None), tool);
         let recipe = recipe::for_plan(&plan_alone, tool, &self.shared.view, self.shared.walls()?, database.as_deref())?;
         let contents: Vec<&[u8]> = recipe.contents.iter().map(AsRef::as_ref).collect();
@@ -63,7 +63,7 @@ impl NativeSession {
             Batch { environment: recipe.spec.environment, files: recipe.spec.files, commands: recipe.spec.commands };
         let has_compiler = batch.commands.len() > 1;
         self.programs.insert(source.clone());
-        let (mut pipes, theirs) = Pipes::open().map_err(NativeError::Pipes)?;
+        let (mut pipes, theirs) = Pipes::open().map_err(NativeError::pipes)?;
         let limits = plan.limits();
         self.room.go_on(limits.wall + GRACE, limits.cpu);
         let number = self.room.start(&batch, &contents, &theirs)?;

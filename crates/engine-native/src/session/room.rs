@@ -60,8 +60,8 @@ impl Room {
         let stdio = || -> io::Result<RunStdio> {
             Ok(RunStdio { stdin: nothing()?, stdout: nothing()?, stderr: nothing()?, control: None })
         };
-        let monitor = launcher.order(spec, &[], &stdio().map_err(NativeError::Pipes)?).await?;
-        let monitor = watched(monitor).map_err(NativeError::Reports)?;
+        let monitor = launcher.order(spec, &[], &stdio().map_err(NativeError::pipes)?).await?;
+        let monitor = watched(monitor).map_err(NativeError::reports)?;
         loop {
             match report(&monitor).await? {
                 Some((Report::Started(_), _)) => {}
@@ -115,12 +115,12 @@ impl Room {
     pub(crate) fn start(&mut self, batch: &Batch, contents: &[&[u8]], stdio: &RunStdio) -> Result<u32, NativeError> {
         self.batches += 1;
         let started = self.monitor.get_ref().start(self.batches, batch, contents.iter().copied(), stdio);
-        started.map_err(NativeError::Reports)?;
+        started.map_err(NativeError::reports)?;
         Ok(self.batches)
     }
 
     pub(crate) fn write(&self, file: &jail::File, contents: &[u8], mode: Writing) -> Result<(), NativeError> {
-        self.monitor.get_ref().write(file, contents, mode).map_err(NativeError::Reports)
+        self.monitor.get_ref().write(file, contents, mode).map_err(NativeError::reports)
     }
 
     pub(crate) async fn show(
@@ -140,31 +140,53 @@ impl Room {
     pub(crate) async fn news(&mut self) -> Result<News, NativeError> {
         loop {
             let heard = report(&self.monitor).await;
-            match heard {
-                Ok(Some((Report::BatchEnded { batch, command, status }, _))) => {
-                    return Ok(News::Ended(BatchEnd { batch, command, status }));
-                }
-                Ok(Some((Report::Cleared(limit), _))) => return Ok(News::Cleared(limit)),
-                Ok(Some((Report::Resting(used), _))) => return Ok(News::Resting(used)),
-                Ok(Some((Report::Written(written), _))) => return Ok(News::Written(written)),
-                // A command that could not be started, which ends too.
-                Ok(Some((Report::Failed(failure), _))) => return Err(failure.into()),
-                Ok(Some((Report::Started(_) | Report::Ready | Report::Probed(_), _))) => {}
-                Ok(Some((Report::Exited(_) | Report::Ended(_), _)) | None) => {
-                    self.is_gone = true;
-                    return Err(NativeError::SupervisorLost);
-                }
-                Err(error) => {
-                    self.is_gone = true;
-                    return Err(error);
-                }
+            if let Some(news) = self.understand(heard)? {
+                return Ok(news);
+            }
+        }
+    }
+
+    /// What has happened and was not heard yet.
+    pub(crate) fn old_news(&mut self) -> Result<Option<News>, NativeError> {
+        loop {
+            let heard = match self.monitor.get_ref().receive() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                heard => heard.map_err(NativeError::reports),
+            };
+            if let Some(news) = self.understand(heard)? {
+                return Ok(Some(news));
+            }
+        }
+    }
+
+    fn understand(&mut self, heard: Result<Option<Heard>, NativeError>) -> Result<Option<News>, NativeError> {
+        match heard {
+            Ok(Some((Report::BatchEnded { batch, command, status }, _))) => {
+                Ok(Some(News::Ended(BatchEnd { batch, command, status })))
+            }
+            Ok(Some((Report::Cleared(limit), _))) => Ok(Some(News::Cleared(limit))),
+            Ok(Some((Report::Resting(used), _))) => Ok(Some(News::Resting(used))),
+            Ok(Some((Report::Written(written), _))) => Ok(Some(News::Written(written))),
+            // A command that could not be started, which ends too.
+            Ok(Some((Report::Failed(failure), _))) => Err(failure.into()),
+            Ok(Some((Report::Started(_) | Report::Ready | Report::Probed(_), _))) => Ok(None),
+            Ok(Some((Report::Exited(_) | Report::Ended(_), _)) | None) => {
+                self.is_gone = true;
+                Err(NativeError::SupervisorLost)
+            }
+            Err(error) => {
+                self.is_gone = true;
+                Err(error)
             }
         }
     }
 }
 
-async fn report(monitor: &AsyncFd<Monitor>) -> Result<Option<(Report, Vec<OwnedFd>)>, NativeError> {
-    monitor.async_io(Interest::READABLE, Monitor::receive).await.map_err(NativeError::Reports)
+/// A report, and what came beside it.
+type Heard = (Report, Vec<OwnedFd>);
+
+async fn report(monitor: &AsyncFd<Monitor>) -> Result<Option<Heard>, NativeError> {
+    monitor.async_io(Interest::READABLE, Monitor::receive).await.map_err(NativeError::reports)
 }
 
 /// Why a file could not be written, from the kernel's answer.
