@@ -13,7 +13,7 @@ use crate::driver::Start;
 const PAGE: usize = 64 << 10;
 
 /// What the end of the file begins with, and what is different in every format of it.
-pub(crate) const MAGIC: &[u8; 8] = b"belljar3";
+pub(crate) const MAGIC: &[u8; 8] = b"belljar4";
 
 /// The end of the file: the magic, and four numbers.
 const FOOTER: usize = MAGIC.len() + 4 * 8;
@@ -203,7 +203,9 @@ pub(crate) fn find_image(file: &File) -> io::Result<(ImagePlace, Mutable)> {
     let (offset, length, address) = (number(0)?, number(1)?, number(2)?);
     let fits = offset.checked_add(length).and_then(|end| end.checked_add(FOOTER as u64)) == Some(size);
     let aligned = [offset, length, address].iter().all(|number| number % PAGE as u64 == 0);
-    if magic != MAGIC || !fits || !aligned {
+    // What 32 bits reach: of all that this file says, only that is reserved for a memory.
+    let within = address.checked_add(length).is_some_and(|end| end <= 4 << 30);
+    if magic != MAGIC || !fits || !aligned || !within {
         return Err(invalid());
     }
     let mutable = match number(3)? {
@@ -235,6 +237,13 @@ mod tests {
         let whole = find_image(&File::open(folder.path().join("whole")).expect("open")).expect("found");
         let place = ImagePlace { offset: PAGE as u64, length: 5 * PAGE, address: 0 };
         assert_eq!(whole, (place, Mutable::MemoryAndGlobals));
+        for address in [4 << 30, (4 << 30) - PAGE as u64, u64::MAX - PAGE as u64 + 1] {
+            let mut beyond = joined.clone();
+            let place = beyond.len() - 2 * 8;
+            beyond[place..place + 8].copy_from_slice(&address.to_le_bytes());
+            std::fs::write(&path, &beyond).expect("write");
+            assert!(find_image(&File::open(&path).expect("open")).is_err(), "{address:#x}");
+        }
         for cut in [0, 5, FOOTER, joined.len() / 2, joined.len() - 1] {
             std::fs::write(&path, &joined[..cut]).expect("write");
             assert!(find_image(&File::open(&path).expect("open")).is_err(), "{cut}");

@@ -23,7 +23,7 @@ use crate::connection::{Blank, Connection, OpenRuntime};
 use crate::driver::PROGRAM;
 use crate::error::WasmError;
 use crate::pool::open_runtime;
-use crate::protocol::{Collecting, Dialect, End, Finished, Gone, JobLimits, Report, ReportedError};
+use crate::protocol::{Collecting, Dialect, End, Finished, JobLimits, Report, ReportedError};
 use crate::wall::Wall;
 use cache::{Cache, Key};
 use workshop::Workshop;
@@ -103,12 +103,6 @@ impl Unmade {
         Self { end: End::Exited(1), said: format!("{message}\n"), error: Some(error), unsupported: None }
     }
 
-    fn lost() -> Self {
-        const SIGSEGV: i32 = 11;
-        let end = End::Trapped { signal: SIGSEGV, message: "out of bounds memory access".to_owned() };
-        Self { end, said: String::new(), error: None, unsupported: None }
-    }
-
     fn late() -> Self {
         Self { end: End::TimedOut, said: String::new(), error: None, unsupported: None }
     }
@@ -125,14 +119,15 @@ impl Compiled {
         Self { wall, tools, waiting: Mutex::default(), cache: Mutex::default(), idle: Mutex::default() }
     }
 
-    /// Compiles a program, unless that was done before, and runs it.
+    /// Compiles a program, unless that was done before, and runs it. Its time began when `started` says.
     pub(crate) async fn run(
         self: &Arc<Self>,
         plan: &Plan,
+        started: Instant,
         collect: Collecting,
         live: &mut dyn LiveOutput,
     ) -> Result<Ran, WasmError> {
-        let mut spent = Spent::nothing(plan);
+        let mut spent = Spent::since(started, plan);
         let key = Key::of(plan);
         let known = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(&key);
         let program = match known {
@@ -149,26 +144,38 @@ impl Compiled {
                 }
             },
         };
-        let worker = match self.worker(&program).await {
-            Ok(worker) => worker,
-            // It was made by the caller, so that it cannot be loaded is the caller's to know.
-            Err(WasmError::WorkerFailed(reason)) => {
-                let unmade = Unmade::link_error(&format!("the program cannot be loaded: {reason}"));
-                live.output(Stream::Stderr, unmade.said.as_bytes());
-                return Ok(Ran { finished: spent.without_a_run(unmade), diagnostics: None });
+        let mut live = Said { anything: Anything::No, live };
+        let mut idle = self.idle_worker(&program);
+        let (worker, ran) = loop {
+            let is_used = idle.is_some();
+            let worker = match idle.take() {
+                Some(worker) => worker,
+                None => match self.load(&program).await {
+                    Ok(worker) => worker,
+                    // It was made by the caller, so that it cannot be loaded is the caller's to know.
+                    Err(WasmError::WorkerFailed(reason)) => {
+                        let unmade = Unmade::link_error(&format!("the program cannot be loaded: {reason}"));
+                        live.output(Stream::Stderr, unmade.said.as_bytes());
+                        return Ok(Ran { finished: spent.without_a_run(unmade), diagnostics: None });
+                    }
+                    Err(error) => return Err(error),
+                },
+            };
+            let mut job = crate::job(plan, worker.0.number(), 0, Dialect::Plain);
+            job.args.insert(0, PROGRAM_NAME.to_owned());
+            job.limits = spent.rest_of(job.limits);
+            job.collect = collect;
+            let ran = worker.0.run(job, None, &mut live).await;
+            // The end of one that has waited need not be this run's doing: others ran in it, and something else may have wanted its memory.
+            if is_used && live.anything == Anything::No && matches!(ran, Err(WasmError::WorkerLost)) {
+                continue;
             }
-            Err(error) => return Err(error),
+            break (worker, ran);
         };
-        let mut job = crate::job(plan, worker.0.number(), 0, Dialect::Plain);
-        job.args.insert(0, PROGRAM_NAME.to_owned());
-        job.limits = spent.rest_of(job.limits);
-        job.collect = collect;
-        let mut finished = match worker.0.run(job, None, live).await {
+        let mut finished = match ran {
             Ok(finished) => spent.and(finished),
             // It does not answer at its deadline, and is ended for it: nobody else's run was in it.
             Err(WasmError::Unresponsive) => spent.without_a_run(Unmade::late()),
-            // Nothing else is in it, so it is what the program made it do.
-            Err(WasmError::WorkerLost) => spent.without_a_run(Unmade::lost()),
             Err(error) => return Err(error),
         };
         if let End::Trapped { message, .. } = &mut finished.end {
@@ -184,19 +191,30 @@ impl Compiled {
         Ok(Arc::new(Workshop::new(worker, plan, spent).make().await?))
     }
 
-    /// A worker that has the program loaded.
-    async fn worker(self: &Arc<Self>, program: &Arc<Program>) -> Result<OwnWorker, WasmError> {
-        let idle = {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            let place = idle.iter().position(|(other, worker)| Arc::ptr_eq(other, program) && worker.0.is_alive());
-            place.and_then(|place| idle.remove(place))
+    /// A worker that the program has run in.
+    fn idle_worker(&self, program: &Arc<Program>) -> Option<OwnWorker> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = idle.iter().position(|(other, worker)| Arc::ptr_eq(other, program) && worker.0.is_alive());
+        place.and_then(|place| idle.remove(place)).map(|(_, worker)| worker)
+    }
+
+    /// A new worker that has the program loaded.
+    async fn load(self: &Arc<Self>, program: &Program) -> Result<OwnWorker, WasmError> {
+        let load = async |blank: Blank| {
+            let module = program.module.try_clone().map_err(WasmError::Sockets)?;
+            let runtime = OpenRuntime { name: PROGRAM.to_owned(), module, tree: None };
+            Ok(OwnWorker(blank.load(1, &[runtime]).await?))
         };
-        if let Some((_, worker)) = idle {
-            return Ok(worker);
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).blank.take();
+        self.refill();
+        if let Some(waiting) = waiting {
+            match load(waiting).await {
+                // As one that has a program: it may have ended while it waited.
+                Err(WasmError::WorkerLost | WasmError::Sockets(_)) => {}
+                loaded => return loaded,
+            }
         }
-        let module = program.module.try_clone().map_err(WasmError::Sockets)?;
-        let runtime = OpenRuntime { name: PROGRAM.to_owned(), module, tree: None };
-        Ok(OwnWorker(self.blank().await?.load(1, &[runtime]).await?))
+        load(Blank::start(&*self.wall).await?).await
     }
 
     fn keep(&self, program: Arc<Program>, worker: OwnWorker) {
@@ -206,16 +224,6 @@ impl Compiled {
         drop(idle);
         // Ends a process, which others need not wait for.
         drop(too_many);
-    }
-
-    async fn blank(self: &Arc<Self>) -> Result<Blank, WasmError> {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).blank.take();
-        let taken = match waiting {
-            Some(blank) => Ok(blank),
-            None => Blank::start(&*self.wall).await,
-        };
-        self.refill();
-        taken
     }
 
     async fn workshop(self: &Arc<Self>) -> Result<OwnWorker, WasmError> {
@@ -252,6 +260,25 @@ impl Compiled {
     }
 }
 
+/// Passes output on, and knows whether there was any.
+struct Said<'a> {
+    anything: Anything,
+    live: &'a mut dyn LiveOutput,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Anything {
+    No,
+    Yes,
+}
+
+impl LiveOutput for Said<'_> {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        self.anything = Anything::Yes;
+        self.live.output(stream, bytes);
+    }
+}
+
 /// A trap's name, as somebody who wrote C would say it.
 fn explained(trap: &str) -> String {
     const WORDS: &[(&str, &str)] = &[
@@ -285,8 +312,8 @@ struct Spent {
 }
 
 impl Spent {
-    fn nothing(plan: &Plan) -> Self {
-        Self { started: Instant::now(), wall: plan.limits().wall, cpu_micros: 0, peak_bytes: 0 }
+    fn since(started: Instant, plan: &Plan) -> Self {
+        Self { started, wall: plan.limits().wall, cpu_micros: 0, peak_bytes: 0 }
     }
 
     /// What is left of the time.
@@ -315,16 +342,11 @@ impl Spent {
 
     fn without_a_run(&self, unmade: Unmade) -> Finished {
         Finished {
-            end: unmade.end,
-            output: Vec::new(),
             report: Report { error: unmade.error, unsupported: unmade.unsupported, ..Report::default() },
-            files: Vec::new(),
-            links: Vec::new(),
-            gone: Gone::default(),
             wall_micros: self.wall_micros(),
             cpu_micros: self.cpu_micros,
             peak_bytes: self.peak_bytes,
-            lost: None,
+            ..Finished::only(unmade.end)
         }
     }
 

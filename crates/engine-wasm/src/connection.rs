@@ -31,6 +31,10 @@ const CELL_GRACE: Duration = Duration::from_secs(5);
 const ERRAND: Duration = Duration::from_mins(2);
 /// The largest reply: what a worker that a guest has taken over could make us hold. Above what is brought back of files and output.
 const MAX_REPLY: usize = 128 << 20;
+/// The same of an errand: above the most that is read, or listed, at one time.
+const MAX_ANSWER: usize = 32 << 20;
+/// The most output of a run that waits to be passed on. A worker stops at [`OUTPUT_WINDOW`], and may be half-way through a piece then.
+const MOST_IN_FLIGHT: u64 = 2 * OUTPUT_WINDOW;
 
 /// A worker that is up.
 #[derive(Debug)]
@@ -52,10 +56,59 @@ struct Pending(Option<HashMap<RunId, Waiting>>);
 
 #[derive(Debug)]
 struct Waiting {
-    /// Unbounded, and still bounded: a worker waits when [`OUTPUT_WINDOW`] is on its way.
+    expects: Expects,
+    /// Unbounded, and still bounded: see `in_flight`.
     replies: mpsc::UnboundedSender<Reply>,
+    /// How much output is in there.
+    in_flight: Arc<AtomicU64>,
     /// Parts of a reply that has not all come.
     partial: Vec<u8>,
+}
+
+/// What ends the waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expects {
+    /// [`Reply::Finished`], and output before it.
+    End,
+    /// [`Reply::Answer`].
+    Answer,
+}
+
+impl Waiting {
+    /// Takes a part of a reply; the reply, if this was the last. An error: no worker of ours says this.
+    fn take(&mut self, part: &Part<'_>) -> io::Result<Option<Reply>> {
+        let most = match self.expects {
+            Expects::End => MAX_REPLY,
+            Expects::Answer => MAX_ANSWER,
+        };
+        if part.more == More::Done && self.partial.is_empty() {
+            return protocol::decode(part.bytes).map(Some);
+        }
+        if self.partial.len() + part.bytes.len() > most {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        self.partial.extend_from_slice(part.bytes);
+        match part.more {
+            More::Follows => Ok(None),
+            More::Done => protocol::decode(&std::mem::take(&mut self.partial)).map(Some),
+        }
+    }
+
+    /// Whether a reply is the last, if it is one that can be.
+    fn is_last(&self, reply: &Reply) -> io::Result<bool> {
+        match (reply, self.expects) {
+            (Reply::Output(pieces), Expects::End) => {
+                let more = weight(pieces);
+                let before = self.in_flight.fetch_add(more, Ordering::Relaxed);
+                let is_allowed = before.saturating_add(more) <= MOST_IN_FLIGHT;
+                if is_allowed { Ok(false) } else { Err(io::ErrorKind::InvalidData.into()) }
+            }
+            (Reply::Finished(_), Expects::End) | (Reply::Answer(_), Expects::Answer) => Ok(true),
+            (Reply::Output(_) | Reply::Finished(_), Expects::Answer) | (Reply::Answer(_), Expects::End) => {
+                Err(io::ErrorKind::InvalidData.into())
+            }
+        }
+    }
 }
 
 /// A runtime's files, open.
@@ -190,20 +243,18 @@ impl Connection {
             | Errand::Merge { .. } => None,
         };
         let id = self.number();
-        let mut asked = self.register(id)?;
+        let mut asked = self.register(id, Expects::Answer)?;
         self.send_task(Task::Errand(session, id, errand), files).await?;
-        loop {
-            match tokio::time::timeout(ERRAND, asked.replies.recv()).await {
-                Ok(Some(Reply::Answer(answer))) => {
-                    asked.over = Over::Yes;
-                    return Ok(*answer);
-                }
-                Ok(Some(Reply::Output(_) | Reply::Finished(_))) => {}
-                Ok(None) => return Err(WasmError::WorkerLost),
-                Err(_) => {
-                    self.end();
-                    return Err(WasmError::Unresponsive);
-                }
+        match tokio::time::timeout(ERRAND, asked.replies.recv()).await {
+            Ok(Some(Reply::Answer(answer))) => {
+                asked.over = Over::Yes;
+                Ok(*answer)
+            }
+            // The others are not passed on.
+            Ok(Some(Reply::Output(_) | Reply::Finished(_)) | None) => Err(WasmError::WorkerLost),
+            Err(_) => {
+                self.end();
+                Err(WasmError::Unresponsive)
             }
         }
     }
@@ -224,7 +275,7 @@ impl Connection {
         live: &mut dyn LiveOutput,
     ) -> Result<Finished, WasmError> {
         let id = order.id;
-        let mut run = self.register(id)?;
+        let mut run = self.register(id, Expects::End)?;
         self.send_task(task, layer.map(AsFd::as_fd).as_slice()).await?;
         let mut patience = Patience::with(&order);
         // Its thread does not answer for the deadline. Nothing but the end of the process is left to try.
@@ -239,6 +290,7 @@ impl Connection {
                 Reply::Output(pieces) => {
                     unacknowledged += pass_on(&pieces, live);
                     if unacknowledged >= OUTPUT_WINDOW / 2 {
+                        run.in_flight.fetch_sub(unacknowledged, Ordering::Relaxed);
                         let consumed = Control::Consumed(id, unacknowledged);
                         patience.wait_for(self.say(consumed)).await.ok_or_else(late)?;
                         unacknowledged = 0;
@@ -249,17 +301,20 @@ impl Connection {
                     pass_on(&finished.output, live);
                     return Ok(*finished);
                 }
-                Reply::Answer(_) => {}
+                // Is not passed on.
+                Reply::Answer(_) => return Err(WasmError::WorkerLost),
             }
         }
     }
 
-    fn register(&self, id: RunId) -> Result<Registered<'_>, WasmError> {
+    fn register(&self, id: RunId, expects: Expects) -> Result<Registered<'_>, WasmError> {
         let (sender, replies) = mpsc::unbounded_channel();
+        let in_flight = Arc::new(AtomicU64::new(0));
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let runs = pending.0.as_mut().ok_or(WasmError::WorkerLost)?;
-        runs.insert(id, Waiting { replies: sender, partial: Vec::new() });
-        Ok(Registered { connection: self, id, replies, over: Over::No })
+        let waiting = Waiting { expects, replies: sender, in_flight: Arc::clone(&in_flight), partial: Vec::new() };
+        runs.insert(id, waiting);
+        Ok(Registered { connection: self, id, replies, in_flight, over: Over::No })
     }
 
     async fn send_task(&self, task: Task, files: &[BorrowedFd<'_>]) -> Result<(), WasmError> {
@@ -305,38 +360,34 @@ impl Connection {
     fn take_packet(&self, packet: &[u8]) -> io::Result<()> {
         let part: Part<'_> = protocol::decode(packet)?;
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        // A run that was given up has nobody who waits.
-        let Some(waiting) = pending.0.as_mut().and_then(|runs| runs.get_mut(&part.run)) else { return Ok(()) };
-        let reply = match part.more {
-            More::Done if waiting.partial.is_empty() => protocol::decode(part.bytes)?,
-            more @ (More::Done | More::Follows) => {
-                if waiting.partial.len() + part.bytes.len() > MAX_REPLY {
-                    return Err(io::ErrorKind::InvalidData.into());
-                }
-                waiting.partial.extend_from_slice(part.bytes);
-                if more == More::Follows {
-                    return Ok(());
-                }
-                protocol::decode(&std::mem::take(&mut waiting.partial))?
-            }
-        };
+        // A run that was given up has nobody who waits, and one that is over neither.
+        let Some(runs) = pending.0.as_mut() else { return Ok(()) };
+        let Some(waiting) = runs.get_mut(&part.run) else { return Ok(()) };
+        let Some(reply) = waiting.take(&part)? else { return Ok(()) };
+        let is_last = waiting.is_last(&reply)?;
         waiting.replies.send(reply).ok();
+        if is_last {
+            runs.remove(&part.run);
+        }
         Ok(())
     }
 }
 
+/// How much it is. Nothing counts too, since it waits like something.
+fn weight(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(Piece::weight).sum::<u64>().max(Piece::OVERHEAD as u64)
+}
+
 /// How much it was.
 fn pass_on(pieces: &[Piece], live: &mut dyn LiveOutput) -> u64 {
-    let mut total = 0;
     for piece in pieces {
         let stream = match piece.stream {
             OutputStream::Stdout => Stream::Stdout,
             OutputStream::Stderr => Stream::Stderr,
         };
         live.output(stream, &piece.bytes);
-        total += piece.weight();
     }
-    total
+    weight(pieces)
 }
 
 /// A run that is followed to its end.
@@ -380,6 +431,8 @@ struct Registered<'a> {
     connection: &'a Connection,
     id: RunId,
     replies: mpsc::UnboundedReceiver<Reply>,
+    /// How much output waits in there.
+    in_flight: Arc<AtomicU64>,
     over: Over,
 }
 
@@ -443,3 +496,6 @@ fn pack(packet: &[u8]) -> io::Result<(OwnedFd, u64)> {
 fn watched<T: AsRawFd>(owner: T, interest: Interest) -> io::Result<AsyncFd<T>> {
     AsyncFd::with_interest(owner, interest)
 }
+
+#[cfg(test)]
+mod tests;

@@ -193,7 +193,7 @@ fn put(store: &mut Store<Guest>, instance: &Instance, bytes: &[u8]) -> Result<(u
     Ok((pointer, length))
 }
 
-/// The most that is taken of anything a guest reports,
+/// The most that is read of anything a guest reports, of which less is told,
 const MAX_REPORT: usize = 1 << 20;
 /// and of something that it shows, which is in JSON here.
 const MAX_SHOWN: usize = Display::MAX_SIZE / 3 * 4 + (64 << 10);
@@ -224,6 +224,7 @@ fn report(mut caller: Caller<'_, Guest>, kind: u32, pointer: u32, length: u32) -
         UNSUPPORTED => report.unsupported = Some(text),
         _ => {}
     }
+    report.bound();
     Ok(())
 }
 
@@ -248,9 +249,25 @@ impl Report {
             (None, None) => return,
         };
         let total: usize = self.displays.iter().map(|shown| shown.data.len()).sum();
+        if given.mime.len() > Shown::MAX_MIME {
+            return;
+        }
         // One more than there may be, so that the server can say so.
         if self.displays.len() <= Display::MAX_COUNT && total + data.len() <= Display::MAX_TOTAL {
             self.displays.push(Shown { mime: given.mime, data });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_has_a_short_name() {
+        let mut report = Report::default();
+        report.show(format!(r#"{{"mime":"{}","text":"x"}}"#, "m".repeat(11 << 20)).as_bytes());
+        report.show(br#"{"mime":"text/plain","text":"x"}"#);
+        assert_eq!(report.displays, [Shown { mime: "text/plain".to_owned(), data: b"x".to_vec() }]);
     }
 }

@@ -13,7 +13,7 @@ use crate::guest::{Guest, Surroundings};
 use crate::halt;
 use crate::instances::Made;
 use crate::layers::Layers;
-use crate::protocol::{End, Finished, Gone, Job, JobLimits, MadeFile, Report, RunId, TOO_LARGE, Work};
+use crate::protocol::{End, Finished, Job, JobLimits, MadeFile, RunId, TOO_LARGE, Work};
 use crate::run::{Interruption, Run};
 use crate::runtime::Runtime;
 use crate::sessions::Sessions;
@@ -56,7 +56,7 @@ impl Executor {
         };
         let cpu = run.cpu_time();
         self.timekeeper.forget(&run);
-        let (report, left, peak_bytes) = match &mut made {
+        let (mut report, left, peak_bytes) = match &mut made {
             Some(made) => {
                 let guest = made.store.data_mut();
                 let peak_bytes = guest.peak_bytes();
@@ -69,6 +69,7 @@ impl Executor {
             Some(made) => Remains::Store(Box::new(made.store)),
             None => Remains::Nothing,
         };
+        report.bound();
         let finished = Finished {
             end,
             output: run.take_output(),
@@ -158,18 +159,7 @@ fn translate(job: &Job, run: &Run) -> Finished {
         }
         Err(error) => (End::Trapped { signal: SIGABRT, message: format!("{error:#}") }, Vec::new()),
     };
-    Finished {
-        end,
-        output: Vec::new(),
-        report: Report::default(),
-        files,
-        links: Vec::new(),
-        gone: Gone::default(),
-        wall_micros: micros(run.elapsed()),
-        cpu_micros: micros(run.cpu_time()),
-        peak_bytes: 0,
-        lost: None,
-    }
+    Finished { files, wall_micros: micros(run.elapsed()), cpu_micros: micros(run.cpu_time()), ..Finished::only(end) }
 }
 
 /// Refuses what asks for functions that nobody has, and what is too large: neither memory nor time of a translation are bounded otherwise.
@@ -188,6 +178,10 @@ fn check_module(module: &[u8]) -> Result<()> {
                     }
                 }
                 false
+            }
+            // One is what is reserved for it, and what its limit counts.
+            wasmparser::Payload::MemorySection(memories) if memories.count() > 1 => {
+                return Err(wasmtime::Error::msg("a program has one memory"));
             }
             wasmparser::Payload::CodeSectionStart { size, .. } => size as usize > MOST_CODE,
             wasmparser::Payload::CodeSectionEntry(body) => body.as_bytes().len() > MOST_IN_A_FUNCTION,
@@ -283,4 +277,21 @@ fn signal_of(trap: Trap) -> i32 {
 
 pub(crate) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_has_one_memory() {
+        // (module (memory 1) …)
+        let module = |memories: u8| {
+            let section = [vec![5, 1 + 2 * memories, memories], [0, 1].repeat(memories.into())].concat();
+            [b"\0asm\x01\0\0\0".to_vec(), section].concat()
+        };
+        assert!(check_module(&module(1)).is_ok());
+        assert!(check_module(&module(2)).is_err());
+        assert!(snapshot::compile_for(Start::EachTime, &module(2)).is_err());
+    }
 }

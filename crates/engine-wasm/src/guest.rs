@@ -7,6 +7,7 @@ use belljar_wasi::{Context, Disk, FileOrigin, Host, Image, Interrupted, OutputSt
 use sandbox::{OutputFile, SkippedFile};
 use wasmtime::{AsContextMut, Caller, Instance, Linker, Memory, ResourceLimiter, Result, Store};
 
+use crate::bulk;
 use crate::halt::{self, Ask};
 use crate::protocol::{self, Collecting, Gone, Job, JobFile, JobLimits, MadeFile, Report};
 use crate::run::Run;
@@ -223,7 +224,7 @@ impl Guest {
             let contents = budget.take(size).then(|| file.into_contents().into_vec());
             MadeFile { path, size, contents }
         });
-        Left { files: made.collect(), links: workspace.links.into_iter().take(SkippedFile::MAX_COUNT).collect(), gone }
+        Left { files: made.collect(), links: workspace.links.into_iter().take(MOST_LINKS).collect(), gone }
     }
 }
 
@@ -240,6 +241,8 @@ pub(crate) struct Left {
 
 /// No more than the server will take, and so many more that it can say what it did not.
 pub(crate) const MOST_FILES: usize = OutputFile::MAX_COUNT + SkippedFile::MAX_COUNT;
+/// The same of symbolic links, which are only told.
+pub(crate) const MOST_LINKS: usize = SkippedFile::MAX_COUNT;
 
 /// How much may still be sent back of what is in files.
 #[derive(Debug)]
@@ -396,6 +399,17 @@ impl ResourceLimiter for Limiter {
         // Function pointers. Nothing that we run adds any.
         Ok(desired <= 200_000 && maximum.is_none_or(|maximum| desired <= maximum))
     }
+}
+
+/// Adds what code calls that would not look up otherwise: nothing, but an error if the run has to end.
+pub(crate) fn link_look_up(linker: &mut Linker<Guest>) -> Result<()> {
+    let (module, name) = bulk::LOOK_UP;
+    linker.func_wrap(module, name, |mut caller: Caller<'_, Guest>| -> Result<()> {
+        let (memory, guest) = Guest::split(&mut caller)?;
+        Guest::tell(memory, guest);
+        Ok(())
+    })?;
+    Ok(())
 }
 
 macro_rules! link_functions {

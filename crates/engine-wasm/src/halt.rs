@@ -5,7 +5,8 @@
 //! to its thread. If that finds the thread in a function of the run's module, the handler sets it on an instruction that traps, and wasmtime
 //! ends the run as it ends any that traps. Anywhere else (in a host call, in one of wasmtime's trampolines, in no run or in one that need
 //! not end) it changes nothing; the timekeeper sends another one at its next tick, until the run is over. Host calls of a run that has to end
-//! are errors from then on, so that one that calls the host all the time is not missed again and again.
+//! are errors from then on, so that one that calls the host all the time is not missed again and again. What a guest has
+//! wasmtime do for long, filling and copying memory, is done in pieces, with a call of the host between them (see [`bulk`](crate::bulk)).
 //!
 //! A guest's memory can have a page that nobody may touch. In guest code that is a trap. But filling and copying memory are functions of
 //! wasmtime's, in which a fault would be the end of the process: the guest gets that page, and the run has to end.

@@ -148,12 +148,28 @@ impl Driver for QuickJs {
         Some(Manner::Asked)
     }
 
+    /// Nothing to set, since the engine asks by itself. But this comes before a saved session's memory is put into an instance: until then what
+    /// that says of its places is true, and all instances of this worker believe the one that was asked first.
+    fn ask(&self, store: &mut Store<Guest>, instance: &Instance) -> Result<Option<u32>> {
+        self.places(&mut Running { store, instance })?;
+        Ok(None)
+    }
+
     fn cell(&self, store: &mut Store<Guest>, instance: &Instance, cell: &Cell<'_>) -> Result<i32> {
         self.with_engine(store, instance, |js| cell::run(js, cell))
     }
 }
 
 impl QuickJs {
+    /// Found in the first instance, before anything ran in it.
+    fn places(&self, running: &mut Running<'_>) -> Result<Places> {
+        if let Some(places) = self.places.get() {
+            return Ok(*places);
+        }
+        let places = Js::find_places(running)?;
+        Ok(*self.places.get_or_init(|| places))
+    }
+
     fn with_engine(
         &self,
         store: &mut Store<Guest>,
@@ -161,12 +177,7 @@ impl QuickJs {
         run: impl FnOnce(&mut Js<'_, Running<'_>>) -> Result<i32>,
     ) -> Result<i32> {
         let mut running = Running { store, instance };
-        let places = if let Some(places) = self.places.get() {
-            *places
-        } else {
-            let places = Js::find_places(&mut running)?;
-            *self.places.get_or_init(|| places)
-        };
+        let places = self.places(&mut running)?;
         let mut js = Js::new(&mut running, places);
         let result = run(&mut js);
         if let Err(error) = &result

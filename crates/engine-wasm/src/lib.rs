@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 
 mod artifact;
+mod bulk;
 mod command;
 mod compiled;
 mod connection;
@@ -34,17 +35,20 @@ mod typescript;
 mod wall;
 pub mod worker;
 
+use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sandbox::{
     BoxFuture, Capture, Collect, CpuSource, Display, Engine, EngineError, EngineId, Evidence, GuestError, Isolation,
-    Language, LastValue, LimitKind, LiveOutput, MemorySource, Outcome, OutputFile, Plan, Refusal, RuntimeInfo, Sandbox,
-    Session, SessionError, SkipReason, SkippedFile, Status, Step, Stream, Usage, WorkspacePath, diagnose,
+    Language, LastValue, LimitKind, Limits, LiveOutput, MemorySource, Outcome, OutputFile, Plan, Refusal, RuntimeInfo,
+    Sandbox, Session, SessionError, SkipReason, SkippedFile, Status, Step, Stream, Usage, WorkspacePath, diagnose,
 };
 
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use tokio::sync::OnceCell;
 
 pub use error::WasmError;
@@ -209,13 +213,22 @@ impl Shared {
             tool: self.pool.name_of(index).to_owned(),
         };
         if let Some(compiled) = self.compiled.as_ref().filter(|_| service.runtime == COMPILER) {
-            let Ran { finished, diagnostics } = compiled.run(&plan, collecting(&plan), &mut keeping).await?;
+            let started = Instant::now();
+            let Ran { finished, diagnostics } = compiled.run(&plan, started, collecting(&plan), &mut keeping).await?;
             let outcome = self.outcome(finished, keeping, runtime, collect);
             return Ok(Self::of_compiled(outcome, diagnostics, &plan));
         }
         let worker = self.pool.worker(plan.principal()).await?;
         let (job, tree) = job_with_packages(&plan, worker.number(), index, service.dialect)?;
-        let finished = worker.run(job, tree.as_ref(), &mut keeping).await?;
+        let started = Instant::now();
+        let finished = match worker.run(job, tree.as_ref(), &mut keeping).await {
+            // That it had to be ended with its worker is its own doing, or its time's.
+            Err(WasmError::Unresponsive) => {
+                let wall_micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+                Finished { wall_micros, ..Finished::only(End::TimedOut) }
+            }
+            ran => ran?,
+        };
         Ok(self.outcome(finished, keeping, runtime, collect))
     }
 
@@ -250,7 +263,9 @@ impl Shared {
             // The second is refused before anybody asks for an outcome.
             End::OverDisk | End::Unplaced { .. } => Status::LimitExceeded(LimitKind::Disk),
         };
-        let report = finished.report;
+        let mut report = finished.report;
+        // A worker's word, as it is a guest's.
+        report.bound();
         let error = match (report.error, finished.end) {
             (Some(error), _) => {
                 Some(GuestError { kind: error.kind, message: error.message, line: error.line, hint: None })
@@ -309,9 +324,60 @@ fn open_layer(id: &str, pack: &std::path::Path) -> Result<(LayerEntry, OwnedFd),
     Ok((LayerEntry { id: id.to_owned(), length }, file))
 }
 
-/// As a value: what is too deep, or too large a number, for a reader of JSON is none.
+/// As a reader would make values of it, and without making any: what is too deep, or too large a number, for a reader of JSON is none.
 fn is_json(text: &str) -> bool {
-    serde_json::from_str::<serde_json::Value>(text).is_ok()
+    struct Read;
+
+    impl<'de> Deserialize<'de> for Read {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            // Not as something to be ignored, of which only the form is looked at.
+            deserializer.deserialize_any(Self)
+        }
+    }
+
+    impl<'de> Visitor<'de> for Read {
+        type Value = Self;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("JSON")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self, E> {
+            Ok(self)
+        }
+
+        fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+            Ok(self)
+        }
+
+        fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+            Ok(self)
+        }
+
+        fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+            Ok(self)
+        }
+
+        fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+            Ok(self)
+        }
+
+        fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+            Ok(self)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self, A::Error> {
+            while sequence.next_element::<Self>()?.is_some() {}
+            Ok(self)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
+            while map.next_entry::<Self, Self>()?.is_some() {}
+            Ok(self)
+        }
+    }
+
+    serde_json::from_str::<Read>(text).is_ok()
 }
 
 /// A job, and the tree of its packages.
@@ -347,7 +413,7 @@ fn job(plan: &Plan, id: protocol::RunId, runtime: usize, dialect: Dialect) -> Jo
             .map(|file| JobFile { path: file.path.as_str().to_owned(), contents: file.contents.clone() })
             .collect(),
         layer: None,
-        limits: job_limits(plan),
+        limits: job_limits(plan.limits()),
         collect: collecting(plan),
     }
 }
@@ -359,9 +425,8 @@ fn collecting(plan: &Plan) -> Collecting {
     }
 }
 
-fn job_limits(plan: &Plan) -> JobLimits {
+fn job_limits(limits: &Limits) -> JobLimits {
     let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-    let limits = plan.limits();
     JobLimits {
         wall_micros: micros(limits.wall),
         cpu_micros: micros(limits.cpu),
@@ -494,10 +559,11 @@ impl Engine for WasmEngine {
         &'a self,
         file: OwnedFd,
         principal: &'a sandbox::Principal,
+        most: &'a Limits,
     ) -> BoxFuture<'a, Result<Box<dyn Session>, SessionError>> {
         Box::pin(async move {
             let shared = Arc::clone(&self.shared);
-            match WasmSession::restore(shared, principal, file).await.map_err(EngineError::new)? {
+            match WasmSession::restore(shared, principal, file, most).await.map_err(EngineError::new)? {
                 Ok(session) => Ok(Box::new(session) as Box<dyn Session>),
                 Err(reason) => Err(SessionError::Refused(Refusal::new(
                     "session",
@@ -525,5 +591,22 @@ impl Sandbox for WasmSandbox {
         Self: 'a,
     {
         Box::pin(async move { self.shared.run(self.plan, live).await.map_err(EngineError::new) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_what_a_reader_would_take() {
+        for text in ["null", " [1, -2, 3.5e3, true, \"\\u00e9\"] ", "{\"a\": {\"b\": []}}", "18446744073709551616"] {
+            assert!(is_json(text), "{text}");
+        }
+        let deep = ["[".repeat(200), "]".repeat(200)].concat();
+        for text in ["", "nul", "1 2", "[1,]", "{1: 2}", "{\"a\" 1}", "1e999", "\"\\ud800\"", "NaN", &deep] {
+            assert!(!is_json(text), "{text}");
+            assert!(serde_json::from_str::<serde_json::Value>(text).is_err(), "{text}");
+        }
     }
 }

@@ -18,6 +18,12 @@ fn config() -> Config {
     config
         // C++ in NumPy throws.
         .wasm_exceptions(true)
+        // Nothing that we run has any of these, and what is not there cannot be gone wrong about.
+        .wasm_multi_memory(false)
+        .wasm_memory64(false)
+        .wasm_relaxed_simd(false)
+        .wasm_function_references(false)
+        .wasm_gc(false)
         // All that 32 bits reach is reserved, so that no access needs a check of its bounds. What a run may have is its store's to say.
         .memory_reservation(4 << 30)
         .memory_may_move(false)

@@ -259,12 +259,15 @@ impl Slot {
         self.forbid_first_page(memories, minimum)
     }
 
+    /// Puts a page that nobody can touch, and that nothing is in, where the first one was. Taking the right to touch it would leave what a run has
+    /// written there (see `halt::fault`): a scan would find that, and restoring it would be a fault of the host's.
     fn forbid_first_page(&mut self, memories: &Memories, minimum: usize) -> io::Result<()> {
         let lowest = memories.lowest_address() as usize;
         if lowest > 0 && minimum >= lowest {
+            let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
             // SAFETY: within this slot's own reservation. Who has this memory as a slice, the host's calls, does not touch what is below the
             // lowest address (see `Guest::new`); wasmtime's own functions that fill and copy do, and `halt` knows of it.
-            unsafe { rustix::mm::mprotect(self.base().cast(), lowest, MprotectFlags::empty()) }?;
+            unsafe { rustix::mm::mmap_anonymous(self.base().cast(), lowest, ProtFlags::empty(), flags) }?;
         }
         Ok(())
     }
@@ -490,12 +493,16 @@ mod tests {
 
     /// An image of three pages; instances start with four.
     fn creator() -> Creator {
+        creator_with(FirstPage::Plain)
+    }
+
+    fn creator_with(first_page: FirstPage) -> Creator {
         let mut file = tempfile::tempfile().expect("a temporary file");
         file.write_all(&vec![1; WASM_PAGE]).expect("write");
         let image: Vec<u8> = (0..3 * WASM_PAGE).map(|index| u8::try_from(index % 251).expect("small")).collect();
         file.write_all(&image).expect("write");
         let place = ImagePlace { offset: WASM_PAGE as u64, length: 3 * WASM_PAGE, address: 0 };
-        Creator(Arc::new(Memories::new(file, place, FirstPage::Plain).expect("mapped")))
+        Creator(Arc::new(Memories::new(file, place, first_page).expect("mapped")))
     }
 
     fn new_memory(creator: &Creator) -> Box<dyn LinearMemory> {
@@ -558,6 +565,36 @@ mod tests {
         drop(one);
         bytes(&mut *other).fill(8);
         assert_pristine(&mut *new_memory(&creator));
+    }
+
+    #[test]
+    fn a_first_page_that_was_written_all_the_same_is_forbidden_again() {
+        let creator = creator_with(FirstPage::Forbidden);
+        let mut slots = Vec::new();
+        for round in 0..4 {
+            let memory = new_memory(&creator);
+            let start = memory.as_ptr();
+            slots.push(start);
+            // Such memory can be given to the kernel to read from, which says so where a program would fault.
+            let (reader, writer) = io::pipe().expect("a pipe");
+            // SAFETY: the kernel looks at the pointer, and nobody else does.
+            let written = unsafe { libc::write(std::os::fd::AsRawFd::as_raw_fd(&writer), start.cast(), 1) };
+            assert_eq!(written, -1, "round {round}");
+            drop(reader);
+            if round == 1 {
+                // As the handler of faults does it for a run that has to end.
+                // SAFETY: this memory's own first page, which nobody has a reference to.
+                unsafe {
+                    let flags = MprotectFlags::READ | MprotectFlags::WRITE;
+                    rustix::mm::mprotect(start.cast(), FORBIDDEN as usize, flags).expect("a page");
+                    std::slice::from_raw_parts_mut(start, FORBIDDEN as usize).fill(1);
+                }
+            }
+            // SAFETY: that much is accessible behind it, and nobody else has a pointer to it.
+            let part = unsafe { std::slice::from_raw_parts_mut(start.wrapping_add(WASM_PAGE), WASM_PAGE) };
+            part.fill(2);
+        }
+        assert!(slots.iter().all(|slot| *slot == slots[0]), "the same memory each time");
     }
 
     #[test]

@@ -5,7 +5,9 @@
 //! must be heard while all threads are busy. Same binary at both ends; the worker hosts guests, so what it says is checked like a guest's
 //! word.
 
+use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -13,8 +15,11 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use sandbox::{Display, FolderEntry};
+use serde::de::{DeserializeOwned, Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::guest::{MOST_FILES, MOST_LINKS};
 
 /// The largest packet. Well below what a socket buffers by default; what is larger travels in a memfd, or in parts.
 pub(crate) const MAX_PACKET: usize = 64 << 10;
@@ -140,9 +145,10 @@ pub(crate) enum Errand {
     Fork(SessionId),
     /// Into the file beside this.
     Save,
-    /// To be what is in the file beside this, so many bytes long. The answer is [`Answer::Runtimes`].
+    /// To be what is in the file beside this, so many bytes long, with no higher limits than these.
     Restore {
         length: u64,
+        most: JobLimits,
     },
 }
 
@@ -157,15 +163,27 @@ pub(crate) enum Writing {
 pub(crate) enum Answer {
     Done,
     /// Indices of runtimes.
-    Runtimes(Vec<u32>),
+    Runtimes(#[serde(deserialize_with = "list::<MOST_RUNTIMES, _, _>")] Vec<u32>),
+    Restored {
+        #[serde(deserialize_with = "list::<MOST_RUNTIMES, _, _>")]
+        runtimes: Vec<u32>,
+        /// What the session may have.
+        memory: u64,
+    },
     Size(u64),
     Part {
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
         size: u64,
     },
-    Entries(Vec<ListedEntry>),
+    Entries(#[serde(deserialize_with = "list::<MOST_ENTRIES, _, _>")] Vec<ListedEntry>),
 }
+
+/// Far more than there are.
+const MOST_RUNTIMES: usize = 64;
+/// The most files that one answer names. Whoever wants more asks again.
+pub(crate) const MOST_ENTRIES: usize = 64 << 10;
+const _: () = assert!(FolderEntry::MAX_COUNT < MOST_ENTRIES, "a listing is one answer");
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ListedEntry {
@@ -279,7 +297,7 @@ pub(crate) enum Collecting {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Gone {
     /// Files, and behind them folders that went with them.
-    Paths(Vec<String>),
+    Paths(#[serde(deserialize_with = "list::<{ Gone::MOST_PATHS }, _, _>")] Vec<String>),
     /// More than is told.
     TooMuch,
 }
@@ -287,10 +305,15 @@ pub(crate) enum Gone {
 impl Gone {
     /// All paths together, in bytes. With it, a reply of all that is brought back is still one that the server takes.
     const MOST: usize = 16 << 20;
+    const MOST_PATHS: usize = 64 << 10;
 
     pub(crate) fn of<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> Self {
         let size = paths.clone().map(str::len).sum::<usize>();
-        if size > Self::MOST { Self::TooMuch } else { Self::Paths(paths.map(str::to_owned).collect()) }
+        if size > Self::MOST || paths.clone().count() > Self::MOST_PATHS {
+            Self::TooMuch
+        } else {
+            Self::Paths(paths.map(str::to_owned).collect())
+        }
     }
 }
 
@@ -319,12 +342,15 @@ pub(crate) enum More {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
     /// Output while it goes on.
-    Output(Vec<Piece>),
+    Output(#[serde(deserialize_with = "list::<MOST_PIECES, _, _>")] Vec<Piece>),
     /// Its end, with the output that was not sent yet.
     Finished(Box<Finished>),
     /// Of an errand.
     Answer(Box<Result<Answer, Fault>>),
 }
+
+/// The most pieces of one reply. Even of the smallest, what is sent at one time has fewer.
+const MOST_PIECES: usize = 16 << 10;
 
 /// Consecutive bytes of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -357,10 +383,13 @@ pub(crate) const TOO_LARGE: &str = "the program is too large";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Finished {
     pub(crate) end: End,
+    #[serde(deserialize_with = "list::<MOST_PIECES, _, _>")]
     pub(crate) output: Vec<Piece>,
     pub(crate) report: Report,
+    #[serde(deserialize_with = "list::<MOST_FILES, _, _>")]
     pub(crate) files: Vec<MadeFile>,
     /// Symbolic links, which are not brought back.
+    #[serde(deserialize_with = "list::<MOST_LINKS, _, _>")]
     pub(crate) links: Vec<String>,
     pub(crate) gone: Gone,
     pub(crate) wall_micros: u64,
@@ -369,6 +398,24 @@ pub(crate) struct Finished {
     pub(crate) peak_bytes: u64,
     /// Of a cell: why its interpreter is not there any more, if it is not.
     pub(crate) lost: Option<String>,
+}
+
+impl Finished {
+    /// A run of which nothing is known but its end.
+    pub(crate) fn only(end: End) -> Self {
+        Self {
+            end,
+            output: Vec::new(),
+            report: Report::default(),
+            files: Vec::new(),
+            links: Vec::new(),
+            gone: Gone::default(),
+            wall_micros: 0,
+            cpu_micros: 0,
+            peak_bytes: 0,
+            lost: None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -403,8 +450,12 @@ pub(crate) struct Report {
     pub(crate) error: Option<ReportedError>,
     /// What the program wanted that there is not in WebAssembly.
     pub(crate) unsupported: Option<String>,
+    #[serde(deserialize_with = "list::<MOST_SHOWN, _, _>")]
     pub(crate) displays: Vec<Shown>,
 }
+
+/// One more than are shown, so that whoever shows them can say so.
+const MOST_SHOWN: usize = Display::MAX_COUNT + 1;
 
 /// Something that a program shows: its MIME type and what it is made of, as the guest says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -414,12 +465,46 @@ pub(crate) struct Shown {
     pub(crate) data: Vec<u8>,
 }
 
+impl Shown {
+    /// The longest name of a kind. Those that are known are shorter.
+    pub(crate) const MAX_MIME: usize = 128;
+}
+
 impl Report {
+    /// The most of a value's JSON text, of its printed form, and of any other text about a run.
+    pub(crate) const MAX_JSON: usize = 256 << 10;
+    pub(crate) const MAX_PRINTED: usize = 64 << 10;
+    pub(crate) const MAX_WORDS: usize = 8 << 10;
+
+    /// Not more of it than is told. In the worker, where a guest says it; and in the server, where a worker does.
+    pub(crate) fn bound(&mut self) {
+        // Half of it is no JSON.
+        self.value_json.take_if(|json| json.len() > Self::MAX_JSON);
+        self.value_printed.iter_mut().for_each(|printed| shorten(printed, Self::MAX_PRINTED));
+        self.unsupported.iter_mut().for_each(|words| shorten(words, Self::MAX_WORDS));
+        if let Some(error) = &mut self.error {
+            shorten(&mut error.kind, Self::MAX_WORDS);
+            shorten(&mut error.message, Self::MAX_WORDS);
+        }
+        self.displays.truncate(MOST_SHOWN);
+        let mut total = 0;
+        self.displays.retain(|shown| {
+            total += shown.data.len();
+            shown.mime.len() <= Shown::MAX_MIME && total <= Display::MAX_TOTAL
+        });
+    }
+
     /// Whether the program's own last words are about memory.
     pub(crate) fn is_out_of_memory(&self) -> bool {
         let error = self.error.as_ref();
         error.is_some_and(|error| error.kind.ends_with("MemoryError") || error.message.contains("out of memory"))
     }
+}
+
+/// Leaves not more than `most` bytes of a text, and no half character at its end.
+pub(crate) fn shorten(text: &mut String, most: usize) {
+    text.truncate(text.floor_char_boundary(most));
+    text.shrink_to_fit();
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -450,6 +535,36 @@ pub(crate) fn encode<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
 
 pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> io::Result<T> {
     postcard::from_bytes(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// A list from a worker, of no more than `MOST`: a byte of a packet is enough for an entry that takes a hundred here.
+fn list<'de, const MOST: usize, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    struct List<const MOST: usize, T>(PhantomData<T>);
+
+    impl<'de, const MOST: usize, T: Deserialize<'de>> Visitor<'de> for List<MOST, T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(formatter, "a list of at most {MOST}")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Vec<T>, A::Error> {
+            let mut list = Vec::new();
+            while let Some(entry) = sequence.next_element()? {
+                if list.len() >= MOST {
+                    return Err(A::Error::invalid_length(list.len() + 1, &self));
+                }
+                list.push(entry);
+            }
+            Ok(list)
+        }
+    }
+
+    deserializer.deserialize_seq(List::<MOST, T>(PhantomData))
 }
 
 /// Sends one packet that is encoded already.
@@ -531,6 +646,41 @@ pub(crate) fn build() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_has_its_length() {
+        let entry = ListedEntry { path: String::new(), kind: ListedKind::File, size: 0 };
+        let of = |count| encode(&Answer::Entries(vec![entry.clone(); count])).expect("encode");
+        assert!(decode::<Answer>(&of(MOST_ENTRIES)).is_ok());
+        assert!(decode::<Answer>(&of(MOST_ENTRIES + 1)).is_err());
+        let piece = Piece { stream: OutputStream::Stdout, bytes: Vec::new() };
+        let output = encode(&Reply::Output(vec![piece; MOST_PIECES + 1])).expect("encode");
+        assert!(decode::<Reply>(&output).is_err());
+    }
+
+    #[test]
+    fn a_report_is_bounded() {
+        let shown = |mime: &str, size| Shown { mime: mime.to_owned(), data: vec![0; size] };
+        let mut report = Report {
+            value_json: Some("1".repeat(Report::MAX_JSON + 1)),
+            value_printed: Some("€".repeat(Report::MAX_PRINTED)),
+            error: Some(ReportedError { kind: "k".repeat(1 << 20), message: "m".repeat(1 << 20), line: None }),
+            unsupported: Some("u".repeat(1 << 20)),
+            displays: vec![
+                shown("text/plain", 1),
+                shown(&"x".repeat(1 << 20), 1),
+                shown("text/plain", Display::MAX_TOTAL - 2),
+                shown("text/plain", 1),
+            ],
+        };
+        report.bound();
+        assert_eq!(report.value_json, None);
+        assert_eq!(report.value_printed.map(|text| text.len()), Some(Report::MAX_PRINTED - Report::MAX_PRINTED % 3));
+        let error = report.error.expect("an error");
+        assert_eq!((error.kind.len(), error.message.len()), (Report::MAX_WORDS, Report::MAX_WORDS));
+        assert_eq!(report.unsupported.map(|text| text.len()), Some(Report::MAX_WORDS));
+        assert_eq!(report.displays.len(), 2);
+    }
 
     #[test]
     fn a_long_reply_comes_in_parts() {

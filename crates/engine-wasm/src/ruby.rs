@@ -34,6 +34,9 @@ const ERROR: &str = "rb-errinfo: func() -> handle<rb-abi-value>";
 const CLEAR_ERROR: &str = "rb-clear-errinfo: func() -> ()";
 const TEXT: &str = "rstring-ptr: func(value: handle<rb-abi-value>) -> string";
 
+/// More than what the prelude says of any run, in JSON: a program can make it say anything.
+const MAX_TEXT: u32 = 4 << 20;
+
 /// As the prelude words it for what Ruby itself notices.
 const TOO_DEEP: &str = "calls this deep need a larger stack than WebAssembly has";
 
@@ -147,6 +150,7 @@ impl Interpreter<'_> {
         let report = &mut self.store.data_mut().report;
         (report.value_json, report.value_printed) = (ending.json, ending.printed);
         (report.error, report.unsupported) = (ending.error, ending.unsupported);
+        report.bound();
         Ok(ending.exit)
     }
 
@@ -202,6 +206,9 @@ impl Interpreter<'_> {
     fn text(&mut self, string: u32) -> Result<String> {
         let pair = self.call(TEXT, string)?;
         let (pointer, length) = self.read_pair(pair)?;
+        if length > MAX_TEXT {
+            return Err(wasmtime::Error::msg("the prelude says more than it does"));
+        }
         let bytes = self.memory()?.get(pointer as usize..).and_then(|rest| rest.get(..length as usize));
         Ok(String::from_utf8_lossy(bytes.ok_or_else(outside)?).into_owned())
     }

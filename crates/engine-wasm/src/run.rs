@@ -312,7 +312,8 @@ impl Run {
 
     /// What was not sent, for the end.
     pub(crate) fn take_output(&self) -> Vec<Piece> {
-        std::mem::take(&mut self.outbox.lock().unwrap_or_else(PoisonError::into_inner).pieces)
+        // With its age: else what is not there any more would be sent as stale.
+        std::mem::take(&mut *self.outbox.lock().unwrap_or_else(PoisonError::into_inner)).pieces
     }
 }
 
@@ -330,6 +331,10 @@ enum Patience {
 
 impl Outbox {
     fn push(&mut self, stream: OutputStream, bytes: &[u8]) {
+        if bytes.is_empty() {
+            // Where nothing more fits, and still a piece where the stream is another.
+            return;
+        }
         match self.pieces.last_mut() {
             Some(piece) if piece.stream == stream => piece.bytes.extend_from_slice(bytes),
             _ => {

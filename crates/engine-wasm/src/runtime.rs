@@ -81,6 +81,7 @@ pub(crate) fn image(trees: impl IntoIterator<Item = Tree>) -> Result<Image> {
 pub(crate) fn linker(engine: &Engine, driver: &dyn Driver, module: &Module) -> Result<Linker<Guest>> {
     let mut linker = Linker::new(engine);
     guest::link_wasi(&mut linker)?;
+    guest::link_look_up(&mut linker)?;
     driver.link(&mut linker)?;
     linker.define_unknown_imports_as_traps(module)?;
     Ok(linker)
@@ -95,8 +96,12 @@ pub(crate) fn base_memory(module: &Module) -> Result<u64> {
 
 #[expect(unsafe_code, reason = "a compiled module is mapped and run as it is")]
 pub(crate) fn map_module(engine: &Engine, file: File) -> Result<Module> {
-    // SAFETY: the server opened this file after checking that it is ours and that nobody else can write to it, and only `belljar setup`
-    // makes such files, by compiling; wasmtime itself refuses one of another version or configuration.
+    // SAFETY: this has to be what wasmtime made, as it made it, and to stay so; wasmtime itself refuses one of another version or
+    // configuration. There are two kinds. A runtime's is a file that the server opened after checking that it is ours and that nobody else can write
+    // to it, and only `belljar setup` makes those, by compiling. A compiled program's is a memfd that is sealed against writing, with
+    // what a workshop answered: a process that compiles one program and ends, and in which code of a stranger's ran only as WebAssembly
+    // (the compiler, on his text). Who has taken a workshop over can put any machine code here. It runs in this process, which is his alone,
+    // has no other caller's data, and is about to give up every system call that it does not need; behind the same wall as the workshop was.
     unsafe { Module::deserialize_open_file(engine, file) }
 }
 

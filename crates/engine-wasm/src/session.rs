@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
+use std::time::Instant;
 
 use sandbox::{
-    BoxFuture, Capture, Collect, EngineError, EntryKind, FileError, FilePart, FileRead, FolderEntry, Layer, LiveOutput,
-    Outcome, OutputFile, Plan, PlannedFile, Principal, Refusal, RuntimeInfo, Session, SessionError, SessionState,
-    SkipReason, WorkspacePath, WriteMode,
+    BoxFuture, Bytes, Capture, Collect, EngineError, EntryKind, FileError, FilePart, FileRead, FolderEntry, Layer,
+    Limits, LiveOutput, Outcome, OutputFile, Plan, PlannedFile, Principal, Refusal, RuntimeInfo, Session, SessionError,
+    SessionState, SkipReason, WorkspacePath, WriteMode,
 };
 
 use crate::compiled::Ran;
@@ -23,6 +24,10 @@ use crate::{COMPILER, Keeping, SERVICES, Service, Shared, job_limits, job_with_p
 const STILL_THERE: &str = "warning: not all changes could be brought back to the session, so what the program moved or removed is \
                            still there under its old name\n";
 
+/// The most that all files of a session may be together for a compiled cell. They pass through this process, which holds them several times over on
+/// their way to compiler and program.
+const MOST_COMPILED: Bytes = Bytes::mib(96);
+
 /// A session in a worker. The worker lives as long as this does, whatever else becomes of it.
 #[derive(Debug)]
 pub(crate) struct WasmSession {
@@ -31,6 +36,10 @@ pub(crate) struct WasmSession {
     id: SessionId,
     /// Languages with a live interpreter.
     languages: Vec<&'static str>,
+    /// Languages whose interpreter is gone without a cell that said so.
+    lost: Vec<&'static str>,
+    /// What all of its interpreters may have.
+    memory: Bytes,
     /// Packages that cells have brought: held as long as the session may look at them.
     layers: Vec<Layer>,
 }
@@ -39,21 +48,24 @@ impl WasmSession {
     pub(crate) async fn open(shared: Arc<Shared>, plan: &Plan) -> Result<Self, WasmError> {
         let worker = shared.pool.worker(plan.principal()).await?;
         let id = SessionId(worker.number().0);
-        let session = Self { shared, worker, id, languages: Vec::new(), layers: Vec::new() };
-        session.ask_plainly(Errand::Open(job_limits(plan))).await?;
+        let session = Self::new(shared, worker, id, plan.limits().memory);
+        session.ask_plainly(Errand::Open(job_limits(plan.limits()))).await?;
         Ok(session)
+    }
+
+    fn new(shared: Arc<Shared>, worker: Arc<Connection>, id: SessionId, memory: Bytes) -> Self {
+        Self { shared, worker, id, memory, languages: Vec::new(), lost: Vec::new(), layers: Vec::new() }
     }
 
     async fn copy(&self) -> Result<Self, WasmError> {
         let id = SessionId(self.worker.number().0);
+        // Made first, so that what nobody waits for any more is closed.
+        let mut copy = Self::new(Arc::clone(&self.shared), Arc::clone(&self.worker), id, self.memory);
+        copy.languages.clone_from(&self.languages);
+        copy.lost.clone_from(&self.lost);
+        copy.layers.clone_from(&self.layers);
         self.ask_plainly(Errand::Fork(id)).await?;
-        Ok(Self {
-            shared: Arc::clone(&self.shared),
-            worker: Arc::clone(&self.worker),
-            id,
-            languages: self.languages.clone(),
-            layers: self.layers.clone(),
-        })
+        Ok(copy)
     }
 
     /// From what [`WasmSession::save`] wrote. `Err` with words: it is not from here, or damaged.
@@ -61,19 +73,21 @@ impl WasmSession {
         shared: Arc<Shared>,
         principal: &Principal,
         file: OwnedFd,
+        most: &Limits,
     ) -> Result<Result<Self, String>, WasmError> {
         let worker = shared.pool.worker(principal).await?;
         let id = SessionId(worker.number().0);
         let length = rustix::fs::fstat(&file).map_err(|error| WasmError::Sockets(error.into()))?.st_size;
-        let errand = Errand::Restore { length: u64::try_from(length).unwrap_or(0) };
+        let errand = Errand::Restore { length: u64::try_from(length).unwrap_or(0), most: job_limits(most) };
         // Made first, so that what is half restored is closed.
-        let mut session = Self { shared, worker, id, languages: Vec::new(), layers: Vec::new() };
+        let mut session = Self::new(shared, worker, id, most.memory);
         let answered = session.worker.ask(id, errand, &[file.as_fd()]).await?;
         if let Err(Fault::Refused(reason)) = answered {
             return Ok(Err(reason));
         }
-        let Answer::Runtimes(runtimes) = plain(answered)? else { return Err(odd()) };
+        let Answer::Restored { runtimes, memory } = plain(answered)? else { return Err(odd()) };
         session.languages = session.shared.languages_of(&runtimes);
+        session.memory = Bytes::new(memory).min(most.memory);
         Ok(Ok(session))
     }
 
@@ -135,17 +149,24 @@ impl WasmSession {
             return Err(unplaced(&path, fault));
         }
         let lost = finished.lost.take();
-        if service.has_cells() {
-            self.languages.retain(|known| *known != language.id);
-            match &lost {
-                None => self.languages.push(service.language),
-                // Whoever shares an interpreter, loses it.
-                Some(_) => self.languages.retain(|known| runtime_of(known) != Some(service.runtime)),
-            }
-        }
+        let state = if service.has_cells() { self.note(service, lost) } else { SessionState::Kept };
         let mut outcome = self.shared.outcome(finished, keeping, runtime, collect);
-        outcome.state = Some(lost.map_or(SessionState::Kept, SessionState::Lost));
+        outcome.state = Some(state);
         Ok(outcome)
+    }
+
+    /// What a cell means for the interpreters, and what its caller hears of them.
+    fn note(&mut self, service: &Service, lost: Option<String>) -> SessionState {
+        self.languages.retain(|known| *known != service.language);
+        let was_lost = self.lost.iter().position(|known| *known == service.language);
+        let was_lost = was_lost.map(|place| self.lost.swap_remove(place));
+        if let Some(why) = lost {
+            // Whoever shares an interpreter, loses it.
+            self.lost.extend(self.languages.extract_if(.., |known| runtime_of(known) == Some(service.runtime)));
+            return SessionState::Lost(why);
+        }
+        self.languages.push(service.language);
+        was_lost.map_or(SessionState::Kept, |_| SessionState::lost_before())
     }
 
     /// A program that is compiled runs in a worker of its own: files go there and come back.
@@ -155,6 +176,7 @@ impl WasmSession {
         runtime: RuntimeInfo,
         live: &mut dyn LiveOutput,
     ) -> Result<Outcome, WasmError> {
+        let started = Instant::now();
         let compiled = self.shared.compiled.clone().ok_or_else(|| WasmError::NoDriver(COMPILER.to_owned()))?;
         let (output, collect) = (plan.limits().output, plan.collect());
         for file in plan.files() {
@@ -163,7 +185,7 @@ impl WasmSession {
         }
         let plan = plan.in_workspace(self.all_files().await?);
         let mut keeping = Keeping { stdout: Capture::new(output), stderr: Capture::new(output), live };
-        let Ran { mut finished, diagnostics } = compiled.run(&plan, Collecting::Changes, &mut keeping).await?;
+        let Ran { mut finished, diagnostics } = compiled.run(&plan, started, Collecting::Changes, &mut keeping).await?;
         let gone = std::mem::take(&mut finished.gone);
         let outcome = self.shared.outcome(finished, keeping, runtime, Collect::Contents);
         let mut outcome = Shared::of_compiled(outcome, diagnostics, &plan);
@@ -189,20 +211,39 @@ impl WasmSession {
         Ok(outcome)
     }
 
-    /// All files whose names can be told.
+    /// All files whose names can be told. What they are together is looked at before any is read.
     async fn all_files(&self) -> Result<Vec<PlannedFile>, WasmError> {
         let mut files = Vec::new();
+        for (path, size) in self.all_names().await? {
+            let contents = self.read_all(&path, size).await?;
+            files.push(PlannedFile { path, contents });
+        }
+        Ok(files)
+    }
+
+    /// Their names and sizes. A file is as many as it has names: the program gets it as often.
+    async fn all_names(&self) -> Result<Vec<(WorkspacePath, u64)>, WasmError> {
+        /// What a name counts for beside its bytes.
+        const NAME: u64 = 64;
+        let mut names = Vec::new();
+        let mut room = MOST_COMPILED.get();
         let mut after = None;
         loop {
-            let Answer::Entries(entries) = self.ask_plainly(Errand::Files { after }).await? else {
-                return Err(odd());
+            let Answer::Entries(entries) = self.ask_plainly(Errand::Files { after: after.clone() }).await? else {
+                return Err(self.broken());
             };
-            let Some(last) = entries.last() else { return Ok(files) };
-            after = Some(last.path.clone());
-            for entry in entries {
-                let Ok(path) = WorkspacePath::new(&entry.path) else { continue };
-                let contents = self.read_all(&path, entry.size).await?;
-                files.push(PlannedFile { path, contents });
+            if entries.is_empty() {
+                return Ok(names);
+            }
+            for ListedEntry { path, size, .. } in entries {
+                // Else there need be no end.
+                if after.as_ref().is_some_and(|after| path <= *after) {
+                    return Err(self.broken());
+                }
+                let taken = size.saturating_add(path.len() as u64 + NAME);
+                room = room.checked_sub(taken).ok_or_else(too_large)?;
+                names.extend(WorkspacePath::new(&path).ok().map(|path| (path, size)));
+                after = Some(path);
             }
         }
     }
@@ -211,14 +252,25 @@ impl WasmSession {
         let mut contents = Vec::new();
         while (contents.len() as u64) < size {
             let (path, offset) = (path.as_str().to_owned(), contents.len() as u64);
-            let errand = Errand::Read { path, offset, limit: size - offset };
-            let Answer::Part { bytes, .. } = self.ask_plainly(errand).await? else { return Err(odd()) };
+            let limit = size - offset;
+            let Answer::Part { bytes, .. } = self.ask_plainly(Errand::Read { path, offset, limit }).await? else {
+                return Err(self.broken());
+            };
+            if bytes.len() as u64 > limit {
+                return Err(self.broken());
+            }
             if bytes.is_empty() {
                 break;
             }
             contents.extend(bytes);
         }
         Ok(contents)
+    }
+
+    /// Ends a worker that answers as no worker of ours does.
+    fn broken(&self) -> WasmError {
+        self.worker.end();
+        odd()
     }
 }
 
@@ -241,7 +293,7 @@ impl Session for WasmSession {
                 // It is not alive.
                 Ok(_) | Err(_) => Vec::new(),
             };
-            self.languages.retain(|language| live.contains(language));
+            self.lost.extend(self.languages.extract_if(.., |language| !live.contains(language)));
         })
     }
 
@@ -251,6 +303,10 @@ impl Session for WasmSession {
 
     fn languages(&self) -> Vec<&'static str> {
         self.languages.clone()
+    }
+
+    fn memory(&self) -> Bytes {
+        self.memory
     }
 
     fn write<'a>(
@@ -267,9 +323,11 @@ impl Session for WasmSession {
         Box::pin(async move {
             match self.ask_for_file(errand).await? {
                 Answer::Size(size) => Ok(size),
-                Answer::Done | Answer::Runtimes(_) | Answer::Part { .. } | Answer::Entries(_) => {
-                    Err(EngineError::new(odd()).into())
-                }
+                Answer::Done
+                | Answer::Runtimes(_)
+                | Answer::Restored { .. }
+                | Answer::Part { .. }
+                | Answer::Entries(_) => Err(EngineError::new(odd()).into()),
             }
         })
     }
@@ -286,7 +344,8 @@ impl Session for WasmSession {
                     return Err(EngineError::new(odd()).into());
                 };
                 more.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-                let is_all = more.is_empty() || more.len() as u64 == limit || offset + more.len() as u64 >= size;
+                let read = more.len() as u64;
+                let is_all = read == 0 || read == limit || offset.saturating_add(read) >= size;
                 bytes.append(&mut more);
                 if is_all {
                     return Ok(FileRead { bytes, size });
@@ -301,7 +360,8 @@ impl Session for WasmSession {
             let Answer::Entries(entries) = self.ask_for_file(Errand::List { folder }).await? else {
                 return Err(EngineError::new(odd()).into());
             };
-            Ok(entries.iter().take(FolderEntry::MAX_COUNT).map(listed).collect())
+            // One more than are shown says that there are more.
+            Ok(entries.iter().take(FolderEntry::MAX_COUNT + 1).map(listed).collect())
         })
     }
 
@@ -326,6 +386,18 @@ fn unplaced(path: &str, fault: Fault) -> WasmError {
     let path: String = path.chars().flat_map(escaped).collect();
     let message = format!("`{path}` cannot be put into the session's workspace: {}", file_error(fault));
     WasmError::Refused(Refusal::new("files", message, "`list_files` says what is there already"))
+}
+
+/// More than what a compiled cell is given.
+fn too_large() -> WasmError {
+    let message = format!(
+        "the session's files are too large for a compiled cell: all of them together may have {MOST_COMPILED}, each as often as it has names"
+    );
+    WasmError::Refused(Refusal::new(
+        "session",
+        message,
+        "remove what is not needed, or use a session with engine `native`",
+    ))
 }
 
 fn listed(entry: &ListedEntry) -> FolderEntry {

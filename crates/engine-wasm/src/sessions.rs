@@ -8,9 +8,9 @@ mod files;
 mod fork;
 mod saved;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use belljar_wasi::{Disk, Image, Quota, Tree};
@@ -26,8 +26,18 @@ use files::Known;
 /// All of a worker's sessions.
 #[derive(Default)]
 pub(crate) struct Sessions {
-    live: Mutex<HashMap<SessionId, Arc<Mutex<Live>>>>,
+    table: Mutex<Table>,
 }
+
+#[derive(Default)]
+struct Table {
+    live: HashMap<SessionId, Arc<Mutex<Live>>>,
+    /// Those that were closed before they were there: whoever wanted a copy has given it up while it was made.
+    given_up: BTreeSet<SessionId>,
+}
+
+/// How many of those are remembered, the newest: copies that could not be made are among them.
+const MOST_GIVEN_UP: usize = 1024;
 
 /// A session.
 struct Live {
@@ -56,11 +66,30 @@ struct Stack {
 
 impl Sessions {
     fn find(&self, id: SessionId) -> Option<Arc<Mutex<Live>>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+        self.lock().live.get(&id).cloned()
     }
 
     fn insert(&self, id: SessionId, live: Live) {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::new(Mutex::new(live)));
+        let mut table = self.lock();
+        if !table.given_up.remove(&id) {
+            table.live.insert(id, Arc::new(Mutex::new(live)));
+        }
+    }
+
+    fn remove(&self, id: SessionId) -> Option<Arc<Mutex<Live>>> {
+        let mut table = self.lock();
+        let removed = table.live.remove(&id);
+        if removed.is_none() {
+            table.given_up.insert(id);
+            if table.given_up.len() > MOST_GIVEN_UP {
+                table.given_up.pop_first();
+            }
+        }
+        removed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -69,8 +98,7 @@ impl Executor {
     pub(crate) fn close(&self, id: SessionId) {
         /// Files that are worth the time that it takes.
         const LARGE: u64 = 1 << 20;
-        let closed = self.sessions.live.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        let Some(closed) = closed else { return };
+        let Some(closed) = self.sessions.remove(id) else { return };
         let was_large = closed.try_lock().is_ok_and(|live| live.disk.usage().bytes >= LARGE);
         drop(closed);
         // Its memory waits to be used again, and is given up when nobody comes.
@@ -86,8 +114,8 @@ impl Executor {
             self.sessions.insert(id, Live::new(limits));
             return Ok(Answer::Done);
         }
-        if let Errand::Restore { length } = errand {
-            return self.restore(id, files, length);
+        if let Errand::Restore { length, most } = errand {
+            return self.restore(id, files, length, &most);
         }
         let live = self.sessions.find(id).ok_or_else(|| Fault::Failed("there is no such session".to_owned()))?;
         let mut live = live.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,7 +144,12 @@ impl Live {
     }
 
     fn runtimes(&self) -> Answer {
-        Answer::Runtimes(self.interpreters.iter().map(|interpreter| interpreter.runtime).collect())
+        Answer::Runtimes(self.indices())
+    }
+
+    /// Of the runtimes that it has live instances of.
+    fn indices(&self) -> Vec<u32> {
+        self.interpreters.iter().map(|interpreter| interpreter.runtime).collect()
     }
 
     /// Takes up packages. Whether there were others, or none, before.

@@ -11,6 +11,7 @@ use wasmtime_wizer::{InstanceState, SnapshotVal, Wizer};
 
 use crate::COMPILER;
 use crate::artifact::{self, Mutable};
+use crate::bulk;
 use crate::compiled::{Headers, precompile};
 use crate::driver::{Start, driver_for};
 use crate::error::WasmError;
@@ -138,12 +139,13 @@ pub fn compile(name: &str, wasm: &[u8]) -> Result<Vec<u8>, WasmError> {
 
 /// The same for a module that starts like this.
 pub(crate) fn compile_for(start: Start, wasm: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    let wasm = bulk::in_pieces(wasm)?;
     let mutable = match start {
-        Start::Once => artifact::mutable(wasm)?,
+        Start::Once => artifact::mutable(&wasm)?,
         // No other run gets what a program was in.
         Start::EachTime => Mutable::Anything,
     };
-    let (module, image) = artifact::take_apart(wasm)?;
+    let (module, image) = artifact::take_apart(&wasm)?;
     Ok(artifact::join(machine::compiling()?.precompile_module(&module)?, &image, start, mutable))
 }
 

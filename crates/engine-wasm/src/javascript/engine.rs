@@ -10,6 +10,8 @@ use wasmtime::{
 use super::value::Value;
 use crate::guest::Guest;
 
+pub(super) use text::PIECE;
+
 /// Why a call of the host does not return a value.
 #[derive(Debug)]
 pub(super) enum Stop {

@@ -3,7 +3,7 @@
 use belljar_wasi::{Errno, FileKind, Stat};
 use wasmtime::Result;
 
-use super::engine::Stop;
+use super::engine::{PIECE, Stop};
 use super::host::Call;
 use super::value::Value;
 
@@ -14,14 +14,8 @@ const CREATE_NEW: u32 = 2;
 pub(super) fn answer(call: &mut Call<'_, '_>, operation: u32) -> Result<Value, Stop> {
     let path = call.text(1)?;
     match operation {
-        60 => {
-            let contents = files(call)?.read(&path);
-            or_number(contents, |bytes| call.js.new_bytes(&bytes))
-        }
-        61 => {
-            let contents = files(call)?.read(&path);
-            or_number(contents, |bytes| call.js.new_text(&String::from_utf8_lossy(&bytes)))
-        }
+        60 => read(call, &path, 0, u32::MAX, Wanted::Bytes),
+        61 => read(call, &path, 0, u32::MAX, Wanted::Text),
         62 => write(call, &path),
         63 => read_at(call, &path),
         64 => write_at(call, &path),
@@ -74,8 +68,60 @@ fn write(call: &mut Call<'_, '_>, path: &str) -> Result<Value, Stop> {
 
 fn read_at(call: &mut Call<'_, '_>, path: &str) -> Result<Value, Stop> {
     let (position, length) = (call.number(2)?, call.number(3)?);
-    let part = files(call)?.read_at(path, position.into(), length as usize);
-    or_number(part, |bytes| call.js.new_bytes(&bytes))
+    read(call, path, position.into(), length, Wanted::Bytes)
+}
+
+/// What the bytes of a file become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Bytes,
+    Text,
+}
+
+/// A part of a file, which is put into the guest's memory piece by piece.
+fn read(call: &mut Call<'_, '_>, path: &str, position: u64, length: u32, wanted: Wanted) -> Result<Value, Stop> {
+    let first = match files(call)?.read_at(path, position, PIECE.min(length as usize)) {
+        Ok(first) => first,
+        Err(errno) => return Ok(Value::int(-linux_number(errno))),
+    };
+    let is_whole = first.len() < PIECE;
+    let size = if is_whole {
+        first.len() as u64
+    } else {
+        files(call)?.stat(path).map_or(0, |stat| stat.size.saturating_sub(position))
+    };
+    let size = u32::try_from(size).unwrap_or(u32::MAX).min(length);
+    // Of nothing there may be no pointer.
+    let pointer = call.js.allocate(size.max(1))?;
+    let value = match fill(call, (path, position), first, (pointer, size)) {
+        Ok(count) => match wanted {
+            Wanted::Bytes => call.js.new_bytes_at(pointer, count),
+            Wanted::Text => call.js.new_text_at(pointer, count),
+        },
+        Err(stop) => Err(stop),
+    };
+    call.js.release(pointer)?;
+    value
+}
+
+/// Reads on from the first piece. How much there was.
+fn fill(
+    call: &mut Call<'_, '_>,
+    (path, position): (&str, u64),
+    first: Vec<u8>,
+    (pointer, size): (u32, u32),
+) -> Result<u32, Stop> {
+    let (mut piece, mut done) = (first, 0_u32);
+    loop {
+        call.js.write(pointer.saturating_add(done), &piece)?;
+        done = done.saturating_add(u32::try_from(piece.len()).map_err(wasmtime::Error::from)?);
+        let left = size.saturating_sub(done) as usize;
+        if piece.is_empty() || left == 0 {
+            return Ok(done);
+        }
+        call.js.look_up()?;
+        piece = files(call)?.read_at(path, position + u64::from(done), PIECE.min(left)).unwrap_or_default();
+    }
 }
 
 fn write_at(call: &mut Call<'_, '_>, path: &str) -> Result<Value, Stop> {

@@ -8,17 +8,13 @@ use std::time::Duration;
 use belljar_wasi::{End, Host as _, OutputStream};
 use wasmtime::{Caller, Result};
 
+use super::digest::Hashing;
 use super::engine::{Js, Places, Stop};
 use super::program::{Kind, Prepared, Role};
 use super::value::Value;
 use super::{address, digest, files};
 use crate::guest::{CellState, Guest};
-use crate::protocol::ReportedError;
-
-/// The most that is taken of a value's JSON text, of its printed form, and of any other text about a run.
-const MAX_JSON: usize = 256 << 10;
-const MAX_PRINTED: usize = 64 << 10;
-const MAX_WORDS: usize = 8 << 10;
+use crate::protocol::{Report, ReportedError};
 
 /// The most random bytes of one call; more are got by more calls.
 const MAX_RANDOM: u32 = 1 << 20;
@@ -91,9 +87,9 @@ impl Call<'_, '_> {
             55 => self.set_url_part(),
             56 => self.convert_domain(),
             57 => {
-                let bytes = self.argument(1)?;
-                let valid = self.js.with_bytes(bytes, |bytes, _| Ok(std::str::from_utf8(bytes).is_ok()))?;
-                Ok(Value::bool(valid.into()))
+                let (bytes, mut is_valid) = (self.argument(1)?, true);
+                self.js.with_pieces(bytes, |piece| is_valid &= std::str::from_utf8(piece).is_ok())?;
+                Ok(Value::bool(is_valid.into()))
             }
             operation @ 60..=75 => files::answer(self, operation),
             operation => Err(Stop::Ended(wasmtime::Error::msg(format!("there is no operation {operation}")))),
@@ -212,48 +208,68 @@ impl Call<'_, '_> {
     }
 
     fn report(&mut self, operation: u32) -> Result<Value, Stop> {
-        let text = self.text(1)?;
-        let report = match operation {
-            30 if text.len() <= MAX_JSON => return self.store(|guest| guest.report.value_json = Some(text)),
-            30 => return Ok(Value::UNDEFINED),
-            31 => return self.store(|guest| guest.report.value_printed = Some(shortened(text, MAX_PRINTED))),
-            32 => {
-                let message = shortened(self.text(2)?, MAX_WORDS);
-                let line = Some(self.number(3)?).filter(|line| *line > 0);
-                ReportedError { kind: shortened(text, MAX_WORDS), message, line }
-            }
-            _ => return self.store(|guest| _ = guest.report.unsupported.get_or_insert(shortened(text, MAX_WORDS))),
-        };
-        self.store(|guest| guest.report.error = Some(report))
+        if operation == 30 {
+            // One more, which says that it is too long.
+            let json = self.text_up_to(1, Report::MAX_JSON + 1)?;
+            return self.store(|report| report.value_json = Some(json));
+        }
+        if operation == 31 {
+            let printed = self.text_up_to(1, Report::MAX_PRINTED)?;
+            return self.store(|report| report.value_printed = Some(printed));
+        }
+        let words = self.text_up_to(1, Report::MAX_WORDS)?;
+        if operation == 33 {
+            return self.store(|report| _ = report.unsupported.get_or_insert(words));
+        }
+        let message = self.text_up_to(2, Report::MAX_WORDS)?;
+        let line = Some(self.number(3)?).filter(|line| *line > 0);
+        self.store(|report| report.error = Some(ReportedError { kind: words, message, line }))
     }
 
-    fn store(&mut self, change: impl FnOnce(&mut Guest)) -> Result<Value, Stop> {
-        change(self.js.guest()?);
+    fn text_up_to(&mut self, index: u32, most: usize) -> Result<String, Stop> {
+        let value = self.argument(index)?;
+        self.js.text_up_to(value, most)
+    }
+
+    fn store(&mut self, change: impl FnOnce(&mut Report)) -> Result<Value, Stop> {
+        let report = &mut self.js.guest()?.report;
+        change(report);
+        report.bound();
         Ok(Value::UNDEFINED)
     }
 
     fn decode(&mut self) -> Result<Value, Stop> {
         let bytes = self.argument(1)?;
-        let text = self.js.with_bytes(bytes, |bytes, _| Ok(String::from_utf8_lossy(bytes).into_owned()))?;
-        self.js.new_text(&text)
+        self.js.decoded(bytes)
     }
 
     fn encode(&mut self) -> Result<Value, Stop> {
-        let text = self.text(1)?;
-        self.js.new_bytes(text.as_bytes())
+        let text = self.argument(1)?;
+        self.js.encoded(text)
     }
 
     fn hash(&mut self) -> Result<Value, Stop> {
         let (algorithm, data) = (self.text(1)?, self.argument(2)?);
-        let hash = self.js.with_bytes(data, |bytes, _| Ok(digest::hash(&algorithm, bytes)))?;
+        let hash = self.hash_of(digest::hash(&algorithm), data)?;
         self.bytes_or_undefined(hash)
     }
 
     fn hmac(&mut self) -> Result<Value, Stop> {
         let (algorithm, key, data) = (self.text(1)?, self.argument(2)?, self.argument(3)?);
-        let key = self.js.with_bytes(key, |bytes, _| Ok(bytes.to_vec()))?;
-        let hash = self.js.with_bytes(data, |bytes, _| Ok(digest::hmac(&algorithm, &key, bytes)))?;
+        let short =
+            self.js.with_bytes(key, |bytes, _| Ok((bytes.len() <= digest::LONGEST_KEY).then(|| bytes.to_vec())))?;
+        let key = match short {
+            Some(key) => Some(key),
+            None => self.hash_of(digest::hash(&algorithm), key)?,
+        };
+        let hash = self.hash_of(key.and_then(|key| digest::hmac(&algorithm, &key)), data)?;
         self.bytes_or_undefined(hash)
+    }
+
+    fn hash_of(&mut self, hashing: Option<Box<dyn Hashing>>, data: Value) -> Result<Option<Vec<u8>>, Stop> {
+        let Some(mut hashing) = hashing else { return Ok(None) };
+        self.js.with_pieces(data, |piece| hashing.update(piece))?;
+        Ok(Some(hashing.finish()))
     }
 
     fn bytes_or_undefined(&mut self, bytes: Option<Vec<u8>>) -> Result<Value, Stop> {
@@ -282,12 +298,6 @@ impl Call<'_, '_> {
     fn text_or_undefined(&mut self, text: Option<String>) -> Result<Value, Stop> {
         text.map_or(Ok(Value::UNDEFINED), |text| self.js.new_text(&text))
     }
-}
-
-/// Not more than `most` bytes of a text, and no half character at its end.
-fn shortened(mut text: String, most: usize) -> String {
-    text.truncate(text.floor_char_boundary(most));
-    text
 }
 
 /// The whole number nearest below, within what 32 bits hold.

@@ -62,7 +62,8 @@ impl Executor {
             end: Some(End::Trapped { signal: SIGABRT, message: format!("{error:#}") }),
             ..Ended::default()
         };
-        let ended = ended.unwrap_or_else(failed);
+        let mut ended = ended.unwrap_or_else(failed);
+        ended.report.bound();
         let cpu = run.cpu_time();
         self.timekeeper.forget(&run);
         let finished = Finished {

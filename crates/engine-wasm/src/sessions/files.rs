@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use belljar_wasi::{DiskEntry, Errno, FileKind, FileVersion};
-use sandbox::{FolderEntry, SkippedFile};
+use sandbox::FolderEntry;
 
 use super::{Live, now};
-use crate::guest::{Budget, MOST_FILES};
-use crate::protocol::{Answer, Collecting, Fault, JobFile, ListedEntry, ListedKind, MadeFile, Writing};
+use crate::guest::{Budget, MOST_FILES, MOST_LINKS};
+use crate::protocol::{Answer, Collecting, Fault, JobFile, ListedEntry, ListedKind, MOST_ENTRIES, MadeFile, Writing};
 
 /// What is in a workspace and has been told: a cell's own files are what has come or changed since.
 #[derive(Default, Clone)]
@@ -64,7 +64,7 @@ impl Live {
         };
         let entries = self.disk.list(None).map_err(fault)?.into_iter();
         let files = entries.filter(|entry| entry.kind == FileKind::File && Some(entry.path.as_str()) > after);
-        Ok(Answer::Entries(files.take_while(|entry| fits(entry)).map(listed).collect()))
+        Ok(Answer::Entries(files.take_while(|entry| fits(entry)).take(MOST_ENTRIES).map(listed).collect()))
     }
 
     pub(super) fn merge(&mut self, gone: &[String], files: Vec<JobFile>) -> Result<Answer, Fault> {
@@ -107,7 +107,7 @@ impl Live {
         }
         self.known = Known { changes: self.disk.changes(), files: known };
         files.truncate(MOST_FILES);
-        links.truncate(SkippedFile::MAX_COUNT);
+        links.truncate(MOST_LINKS);
         (files, links)
     }
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belljar_wasi::{Quota, RestoreError, RestoredDisk, SaveReader, SaveWriter, Tree};
-use sandbox::Limits;
 use sha2::{Digest as _, Sha256};
 
 use super::files::Known;
@@ -131,16 +130,22 @@ impl Interpreter {
 
 impl Executor {
     /// Makes a session of the file that came with the errand.
-    pub(super) fn restore(&self, id: SessionId, files: &[OwnedFd], length: u64) -> Result<Answer, Fault> {
+    pub(super) fn restore(
+        &self,
+        id: SessionId,
+        files: &[OwnedFd],
+        length: u64,
+        most: &JobLimits,
+    ) -> Result<Answer, Fault> {
         let file = files.first().ok_or_else(|| Fault::Failed("no file came with it".to_owned()))?;
         let file = BufReader::new(Given(file)).take(length);
-        let live = self.read_file(file).map_err(|refused| Fault::Refused(refused.to_string()))?;
-        let answer = live.runtimes();
+        let live = self.read_file(file, most).map_err(|refused| Fault::Refused(refused.to_string()))?;
+        let answer = Answer::Restored { runtimes: live.indices(), memory: live.limits.memory };
         self.sessions.insert(id, live);
         Ok(answer)
     }
 
-    fn read_file(&self, file: impl Read) -> Result<Live, Refused> {
+    fn read_file(&self, file: impl Read, most: &JobLimits) -> Result<Live, Refused> {
         let mut hashing = Hashing { inner: file, hash: Sha256::new() };
         let mut from = SaveReader(&mut hashing);
         if from.array::<16>().map_err(|_| Refused::Unknown)? != MAGIC
@@ -148,8 +153,7 @@ impl Executor {
         {
             return Err(Refused::Unknown);
         }
-        let most = Limits::CEILING;
-        let (memory, disk) = (from.long()?.min(most.memory.get()), from.long()?.min(most.disk.get()));
+        let (memory, disk) = (from.long()?.min(most.memory), from.long()?.min(most.disk));
         let files = u32::try_from(from.long()?).unwrap_or(u32::MAX).min(most.files);
         let limits = JobLimits { wall_micros: 0, cpu_micros: 0, memory, disk, files };
         let cells = from.long()?;

@@ -95,8 +95,12 @@ impl<H: Host> Call<'_, H> {
     }
 
     pub(super) fn fd_filestat_set_size(&mut self, fd: u32, size: u64) -> Result<(), Errno> {
-        let node = self.context.descriptors.get(fd)?.writable_file()?.node;
-        let now = self.context.host.realtime();
+        let file = self.context.descriptors.get(fd)?.file()?;
+        // As Linux has it for `ftruncate`, alone of all that writes.
+        if !file.access.writes() {
+            return Err(Errno::Inval);
+        }
+        let (node, now) = (file.node, self.context.host.realtime());
         self.context.file_system.set_size(node, size, now)
     }
 

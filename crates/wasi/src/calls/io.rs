@@ -41,7 +41,8 @@ impl<H: Host> Call<'_, H> {
                 })?,
                 Device::Null | Device::Stdin | Device::Stdout | Device::Stderr => 0,
             },
-            What::File(_) | What::Device(..) | What::Output(_) | What::Directory(_) => return Err(Errno::Badf.into()),
+            What::Directory(_) => return Err(Errno::Isdir.into()),
+            What::File(_) | What::Device(..) | What::Output(_) => return Err(Errno::Badf.into()),
         };
         Ok(self.memory.write_u32(nread, count)?)
     }
@@ -50,7 +51,11 @@ impl<H: Host> Call<'_, H> {
         let buffers = self.memory.buffers(iovs, iovs_len)?;
         self.memory.expect_room(nread, 4)?;
         let offset = position(offset)?;
-        let file = self.context.descriptors.get(fd)?.file()?;
+        let descriptor = self.context.descriptors.get(fd)?;
+        if matches!(descriptor.what, What::Directory(_)) {
+            return Err(Errno::Isdir.into());
+        }
+        let file = descriptor.file()?;
         if !file.access.reads() {
             return Err(Errno::Badf.into());
         }

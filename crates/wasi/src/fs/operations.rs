@@ -92,9 +92,9 @@ impl FileSystem {
     }
 
     fn open_existing(&mut self, node: Node, options: OpenOptions, now: u64) -> Result<(), Errno> {
-        let truncates = options.existing == Existing::Truncate;
+        let (truncates, creates) = (options.existing == Existing::Truncate, options.missing == Missing::Create);
         match self.kind(node)? {
-            FileKind::Directory if options.access.writes() || truncates => Err(Errno::Isdir),
+            FileKind::Directory if options.access.writes() || truncates || creates => Err(Errno::Isdir),
             FileKind::File | FileKind::Device | FileKind::Symlink if options.wanted == Wanted::Directory => {
                 Err(Errno::Notdir)
             }
@@ -122,6 +122,7 @@ impl FileSystem {
     }
 
     pub(crate) fn remove_directory(&mut self, start: Node, path: &str, now: u64) -> Result<(), Errno> {
+        self.refuse_link(start, path)?;
         let found = self.resolve(start, path, LastLink::Keep)?;
         let node = found.existing(self)?;
         let (parent, name) = found.entry(Errno::Inval)?;
@@ -133,6 +134,7 @@ impl FileSystem {
     }
 
     pub(crate) fn unlink(&mut self, start: Node, path: &str, now: u64) -> Result<(), Errno> {
+        self.refuse_link(start, path)?;
         let found = self.resolve(start, path, LastLink::Keep)?;
         let node = found.existing(self)?;
         let (parent, name) = found.entry(Errno::Isdir)?;
@@ -140,6 +142,18 @@ impl FileSystem {
             return Err(Errno::Isdir);
         }
         self.inodes.unlink(parent, name, now)
+    }
+
+    /// A slash after a link means where it leads, and what is removed is a name: that would be of another directory.
+    fn refuse_link(&self, start: Node, path: &str) -> Result<(), Errno> {
+        let name = path.trim_end_matches('/');
+        if name.len() < path.len()
+            && let Ok(node) = self.lookup(start, name, LastLink::Keep)
+            && self.kind(node)? == FileKind::Symlink
+        {
+            return Err(Errno::Notdir);
+        }
+        Ok(())
     }
 
     /// Removes whatever is there and everything below it. The directories below are found first and then removed from the last to the

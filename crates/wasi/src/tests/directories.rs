@@ -29,7 +29,11 @@ fn make_and_remove() {
     assert_eq!(guest.unlink("box/d/."), Err(Errno::Isdir));
     assert_eq!(guest.unlink("box/file/"), Err(Errno::Notdir));
     guest.symlink("d", "box/link").unwrap();
-    assert_eq!(guest.remove_directory("box/link"), Err(Errno::Notdir));
+    for path in ["box/link", "box/link/", "box/link//"] {
+        assert_eq!(guest.remove_directory(path), Err(Errno::Notdir), "{path}");
+    }
+    assert_eq!(guest.unlink("box/link/"), Err(Errno::Notdir));
+    guest.stat("box/d").unwrap();
 
     guest.remove_directory("box/d/e/").unwrap();
     guest.remove_directory("box/d").unwrap();

@@ -177,7 +177,7 @@ fn access_is_what_was_asked_for() {
     for fd in [reader, neither] {
         assert_eq!(guest.write(fd, b"x"), Err(Errno::Badf));
         assert_eq!(guest.write_at(fd, b"x", 0), Err(Errno::Badf));
-        assert_eq!(guest.set_size(fd, 0), Err(Errno::Badf));
+        assert_eq!(guest.set_size(fd, 0), Err(Errno::Inval));
         assert_eq!(guest.call(|context, memory| context.fd_allocate(memory, fd, 0, 9)), Err(Errno::Badf));
     }
     for fd in [writer, neither] {
@@ -196,9 +196,9 @@ fn access_is_what_was_asked_for() {
 fn directories_are_not_read_as_files() {
     let mut guest = Guest::new();
     let fd = guest.open("box", 0, READ).unwrap();
-    assert_eq!(guest.read(fd, 1), Err(Errno::Badf));
+    assert_eq!(guest.read(fd, 1), Err(Errno::Isdir));
     assert_eq!(guest.write(fd, b"x"), Err(Errno::Badf));
-    assert_eq!(guest.read_at(fd, 1, 0), Err(Errno::Badf));
+    assert_eq!(guest.read_at(fd, 1, 0), Err(Errno::Isdir));
     assert_eq!(guest.seek(fd, 0, 1), Err(Errno::Badf));
     assert_eq!(guest.set_size(fd, 1), Err(Errno::Badf));
     assert_eq!(guest.call(|context, memory| context.fd_advise(memory, fd, 0, 0, 0)), Err(Errno::Badf));

@@ -30,6 +30,8 @@ fn directories() {
     assert_eq!(guest.open("box", 0, WRITE), Err(Errno::Isdir));
     assert_eq!(guest.open("box", TRUNCATE, READ), Err(Errno::Isdir));
     assert_eq!(guest.open("box", CREATE, WRITE), Err(Errno::Isdir));
+    assert_eq!(guest.open("box", CREATE, READ), Err(Errno::Isdir));
+    assert_eq!(guest.open("lib", CREATE, READ), Err(Errno::Isdir));
     assert_eq!(guest.open("box", CREATE | EXCLUSIVE, READ), Err(Errno::Exist));
     let file = guest.open_at(fd, "a", 1, CREATE, WRITE, 0).unwrap();
     assert_eq!(guest.open_at(file, "a", 1, 0, READ, 0), Err(Errno::Notdir));

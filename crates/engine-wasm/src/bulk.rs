@@ -1,0 +1,657 @@
+//! Instructions that are calls of wasmtime's, made into what can be ended.
+//!
+//! A run is ended where a signal finds its thread in guest code (see [`halt`](crate::halt)). Filling and copying memory is not guest code: a guest
+//! that does nothing else, in large pieces or in a great many small ones, would hardly ever be found. So before a module is compiled, both
+//! become functions of its own, which do it piece by piece, and call the host after so much work, whose answer is an error when the run has
+//! to end. What such a function adds to a short copy is a call, a subtraction and a comparison.
+//!
+//! A snapshot is not changed by this, only what is made of it for this machine.
+
+use std::convert::Infallible;
+
+use wasm_encoder::reencode::{self, Reencode, utils};
+use wasm_encoder::{
+    BlockType, CodeSection, ConstExpr, EntityType, Function, FunctionSection, GlobalSection, GlobalType, ImportSection,
+    Instruction, InstructionSink, Module, SectionId, TypeSection, ValType,
+};
+use wasmparser::{
+    CustomSectionReader, FunctionBody, FunctionSectionReader, GlobalSectionReader, ImportSectionReader, MemoryType,
+    Operator, Parser, Payload, TypeRef, TypeSectionReader,
+};
+use wasmtime::{Error, Result};
+
+/// What the host's function is imported as.
+pub(crate) const LOOK_UP: (&str, &str) = ("belljar", "look_up");
+
+/// The most bytes between two calls of the host. Some 10 µs, of which a call of the host is a hundredth; and some 100 µs where each page is touched for the
+/// first time.
+const PIECE: u32 = 256 << 10;
+
+/// What an instruction that fills or copies nothing counts for, in bytes.
+const EACH: u32 = 64;
+
+/// Copies of so few bytes, where the code says how many, are no calls: wasmtime loads and stores them.
+const INLINE: u32 = 128;
+
+/// The same module, which calls [`LOOK_UP`] wherever it would be out of reach for long. One that never is comes back as it is. Names of functions
+/// and other custom sections, which nobody reads here, go.
+pub(crate) fn in_pieces(wasm: &[u8]) -> Result<Vec<u8>> {
+    let survey = Survey::of(wasm)?;
+    if survey.far_out == 0 {
+        return Ok(wasm.to_vec());
+    }
+    if survey.memory.is_some_and(|memory| memory.memory64 || memory.page_size_log2.is_some()) {
+        return Err(Error::msg("a memory that is not of 32 bits and the usual pages"));
+    }
+    let mut module = Module::new();
+    let mut rewriting = Rewriting { survey };
+    let rewritten = rewriting.parse_core_module(&mut module, Parser::new(0), wasm);
+    rewritten.map_err(|error| Error::msg(format!("a module that cannot be rewritten: {error}")))?;
+    Ok(module.finish())
+}
+
+/// What a module has, by which what is added gets its numbers.
+#[derive(Debug, Default)]
+struct Survey {
+    types: u32,
+    imported_functions: u32,
+    functions: u32,
+    globals: u32,
+    memory: Option<MemoryType>,
+    has_imports: bool,
+    has_globals: bool,
+    /// Instructions that are rewritten.
+    far_out: usize,
+}
+
+impl Survey {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other sections have nothing that is counted")]
+    fn of(wasm: &[u8]) -> Result<Self> {
+        let mut survey = Self::default();
+        for payload in Parser::new(0).parse_all(wasm) {
+            match payload? {
+                Payload::TypeSection(groups) => {
+                    for group in groups {
+                        survey.types += u32::try_from(group?.types().len())?;
+                    }
+                }
+                Payload::ImportSection(imports) => {
+                    survey.has_imports = true;
+                    for import in imports.into_imports() {
+                        match import?.ty {
+                            TypeRef::Func(_) | TypeRef::FuncExact(_) => survey.imported_functions += 1,
+                            TypeRef::Global(_) => survey.globals += 1,
+                            TypeRef::Memory(memory) => survey.memory = survey.memory.or(Some(memory)),
+                            TypeRef::Table(_) | TypeRef::Tag(_) => {}
+                        }
+                    }
+                }
+                Payload::FunctionSection(functions) => survey.functions = functions.count(),
+                Payload::MemorySection(memories) => {
+                    for memory in memories {
+                        survey.memory = survey.memory.or(Some(memory?));
+                    }
+                }
+                Payload::GlobalSection(globals) => {
+                    survey.has_globals = true;
+                    survey.globals += globals.count();
+                }
+                Payload::CodeSectionEntry(body) => survey.read(&body)?,
+                _ => {}
+            }
+        }
+        survey.functions += survey.imported_functions;
+        Ok(survey)
+    }
+
+    fn read(&mut self, body: &FunctionBody<'_>) -> Result<()> {
+        for operator in body.get_operators_reader()? {
+            match Work::of(&operator?) {
+                Work::Fill { memory: 0 } | Work::Copy { to: 0, from: 0 } | Work::Bounded => self.far_out += 1,
+                Work::Fill { .. } | Work::Copy { .. } => return Err(Error::msg("bulk operations on a second memory")),
+                Work::InReach => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The type of [`LOOK_UP`].
+    fn plain_type(&self) -> u32 {
+        self.types
+    }
+
+    /// That of the four functions that are added: three numbers, and nothing comes back.
+    fn bulk_type(&self) -> u32 {
+        self.types + 1
+    }
+
+    /// Behind the module's own imports, so that all of its own functions move by one.
+    fn look_up(&self) -> u32 {
+        self.imported_functions
+    }
+
+    fn fill(&self) -> u32 {
+        self.functions + 1
+    }
+
+    fn copy(&self) -> u32 {
+        self.functions + 2
+    }
+
+    fn fill_in_pieces(&self) -> u32 {
+        self.functions + 3
+    }
+
+    fn copy_in_pieces(&self) -> u32 {
+        self.functions + 4
+    }
+
+    /// The variable that says how many bytes are left until the host is called.
+    fn left(&self) -> u32 {
+        self.globals
+    }
+}
+
+/// Where an instruction's time is spent.
+enum Work {
+    /// In wasmtime, for as long as the guest likes.
+    Fill {
+        memory: u32,
+    },
+    Copy {
+        to: u32,
+        from: u32,
+    },
+    /// In wasmtime, and not for long: tables are small, and memory that grows is only mapped. But nobody says how often.
+    Bounded,
+    /// In guest code, or in a call of the host that looks up by itself. Passive segments of data, of which `memory.init` could copy, are nowhere: see
+    /// [`take_apart`](crate::artifact::take_apart).
+    InReach,
+}
+
+impl Work {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other instructions are compiled to machine code")]
+    fn of(operator: &Operator<'_>) -> Self {
+        match *operator {
+            Operator::MemoryFill { mem: memory } => Self::Fill { memory },
+            Operator::MemoryCopy { dst_mem: to, src_mem: from } => Self::Copy { to, from },
+            Operator::MemoryGrow { .. }
+            | Operator::TableFill { .. }
+            | Operator::TableCopy { .. }
+            | Operator::TableInit { .. }
+            | Operator::TableGrow { .. } => Self::Bounded,
+            _ => Self::InReach,
+        }
+    }
+}
+
+struct Rewriting {
+    survey: Survey,
+}
+
+type Rewritten<T> = Result<T, reencode::Error<Infallible>>;
+
+impl Reencode for Rewriting {
+    type Error = Infallible;
+
+    fn function_index(&mut self, function: u32) -> Rewritten<u32> {
+        Ok(if function < self.survey.imported_functions { function } else { function + 1 })
+    }
+
+    fn parse_custom_section(&mut self, _: &mut Module, _: CustomSectionReader<'_>) -> Rewritten<()> {
+        Ok(())
+    }
+
+    fn parse_type_section(&mut self, types: &mut TypeSection, section: TypeSectionReader<'_>) -> Rewritten<()> {
+        utils::parse_type_section(self, types, section)?;
+        types.ty().function([], []);
+        types.ty().function([ValType::I32; 3], []);
+        Ok(())
+    }
+
+    fn parse_import_section(&mut self, imports: &mut ImportSection, section: ImportSectionReader<'_>) -> Rewritten<()> {
+        utils::parse_import_section(self, imports, section)?;
+        self.survey.add_import(imports);
+        Ok(())
+    }
+
+    fn parse_function_section(
+        &mut self,
+        functions: &mut FunctionSection,
+        section: FunctionSectionReader<'_>,
+    ) -> Rewritten<()> {
+        utils::parse_function_section(self, functions, section)?;
+        for _ in [self.survey.fill(), self.survey.copy(), self.survey.fill_in_pieces(), self.survey.copy_in_pieces()] {
+            functions.function(self.survey.bulk_type());
+        }
+        Ok(())
+    }
+
+    fn parse_global_section(&mut self, globals: &mut GlobalSection, section: GlobalSectionReader<'_>) -> Rewritten<()> {
+        utils::parse_global_section(self, globals, section)?;
+        add_global(globals);
+        Ok(())
+    }
+
+    /// Sections that a module need not have.
+    fn intersperse_section_hook(
+        &mut self,
+        module: &mut Module,
+        _: Option<SectionId>,
+        before: Option<SectionId>,
+    ) -> Rewritten<()> {
+        if before == Some(SectionId::Function) && !self.survey.has_imports {
+            let mut imports = ImportSection::new();
+            self.survey.add_import(&mut imports);
+            module.section(&imports);
+        }
+        let globals_are_due = matches!(
+            before,
+            Some(SectionId::Export | SectionId::Start | SectionId::Element | SectionId::DataCount | SectionId::Code)
+        );
+        if globals_are_due && !self.survey.has_globals {
+            self.survey.has_globals = true;
+            let mut globals = GlobalSection::new();
+            add_global(&mut globals);
+            module.section(&globals);
+        }
+        Ok(())
+    }
+
+    fn parse_code_section(
+        &mut self,
+        code: &mut CodeSection,
+        section: wasmparser::CodeSectionReader<'_>,
+    ) -> Rewritten<()> {
+        utils::parse_code_section(self, code, section)?;
+        code.function(&self.survey.at_once(self.survey.fill_in_pieces(), |code| {
+            code.memory_fill(0);
+        }));
+        code.function(&self.survey.at_once(self.survey.copy_in_pieces(), |code| {
+            code.memory_copy(0, 0);
+        }));
+        code.function(&self.survey.filling());
+        code.function(&self.survey.copying());
+        Ok(())
+    }
+
+    fn parse_function_body(&mut self, code: &mut CodeSection, body: FunctionBody<'_>) -> Rewritten<()> {
+        let mut function = self.new_function_with_parsed_locals(&body)?;
+        let mut constant = None;
+        for operator in body.get_operators_reader()? {
+            let operator = operator?;
+            let is_short = constant.is_some_and(|length| length <= INLINE);
+            constant = if let Operator::I32Const { value } = operator { Some(value.cast_unsigned()) } else { None };
+            match Work::of(&operator) {
+                Work::Fill { .. } => {
+                    function.instruction(&Instruction::Call(self.survey.fill()));
+                    continue;
+                }
+                Work::Copy { .. } if !is_short => {
+                    function.instruction(&Instruction::Call(self.survey.copy()));
+                    continue;
+                }
+                Work::Bounded => {
+                    function.instruction(&Instruction::Call(self.survey.look_up()));
+                }
+                Work::Copy { .. } | Work::InReach => {}
+            }
+            function.instruction(&self.instruction(operator)?);
+        }
+        code.function(&function);
+        Ok(())
+    }
+}
+
+/// Parameters of the functions that are added: where to, which byte or where from, and how many.
+const TO: u32 = 0;
+const FROM: u32 = 1;
+const LENGTH: u32 = 2;
+
+impl Survey {
+    fn add_import(&self, imports: &mut ImportSection) {
+        let (module, name) = LOOK_UP;
+        imports.import(module, name, EntityType::Function(self.plain_type()));
+    }
+
+    /// Does `instruction` if that is not too much since the host was called, and else calls `in_pieces`.
+    fn at_once(&self, in_pieces: u32, instruction: fn(&mut InstructionSink<'_>)) -> Function {
+        const REST: u32 = 3;
+        let mut function = Function::new([(1, ValType::I64)]);
+        let code = &mut function.instructions();
+        code.global_get(self.left()).local_get(LENGTH).i64_extend_i32_u().i64_sub();
+        code.i64_const(EACH.into()).i64_sub().local_tee(REST);
+        code.i64_const(0).i64_lt_s().if_(BlockType::Empty);
+        code.local_get(TO).local_get(FROM).local_get(LENGTH).call(in_pieces).return_().end();
+        code.local_get(REST).global_set(self.left());
+        instruction(code.local_get(TO).local_get(FROM).local_get(LENGTH));
+        code.end();
+        function
+    }
+
+    /// Fills memory: all but the last piece, and that.
+    fn filling(&self) -> Function {
+        let mut function = Function::new([]);
+        let code = &mut function.instructions();
+        self.begin(code);
+        ends_outside(code, TO);
+        code.if_(BlockType::Empty).local_get(TO).local_get(FROM).local_get(LENGTH).memory_fill(0).return_().end();
+        while_more_than_a_piece(code, |code| {
+            code.local_get(TO).local_get(FROM).i32_const(PIECE.cast_signed()).memory_fill(0);
+            change(code, TO, InstructionSink::i32_add);
+            change(code, LENGTH, InstructionSink::i32_sub);
+            code.call(self.look_up());
+        });
+        code.local_get(TO).local_get(FROM).local_get(LENGTH).memory_fill(0).end();
+        function
+    }
+
+    /// Copies memory, in the direction in which nothing is overwritten that is still to be copied.
+    fn copying(&self) -> Function {
+        let mut function = Function::new([]);
+        let code = &mut function.instructions();
+        self.begin(code);
+        ends_outside(code, TO);
+        ends_outside(code, FROM);
+        code.i32_or().if_(BlockType::Empty);
+        code.local_get(TO).local_get(FROM).local_get(LENGTH).memory_copy(0, 0).return_().end();
+        code.local_get(TO).local_get(FROM).i32_le_u().if_(BlockType::Empty);
+        while_more_than_a_piece(code, |code| {
+            code.local_get(TO).local_get(FROM).i32_const(PIECE.cast_signed()).memory_copy(0, 0);
+            change(code, TO, InstructionSink::i32_add);
+            change(code, FROM, InstructionSink::i32_add);
+            change(code, LENGTH, InstructionSink::i32_sub);
+            code.call(self.look_up());
+        });
+        code.else_();
+        while_more_than_a_piece(code, |code| {
+            change(code, LENGTH, InstructionSink::i32_sub);
+            code.local_get(TO).local_get(LENGTH).i32_add();
+            code.local_get(FROM).local_get(LENGTH).i32_add();
+            code.i32_const(PIECE.cast_signed()).memory_copy(0, 0).call(self.look_up());
+        });
+        code.end().local_get(TO).local_get(FROM).local_get(LENGTH).memory_copy(0, 0).end();
+        function
+    }
+
+    fn begin(&self, code: &mut InstructionSink<'_>) {
+        code.call(self.look_up()).i64_const(PIECE.into()).global_set(self.left());
+    }
+}
+
+fn add_global(globals: &mut GlobalSection) {
+    let kind = GlobalType { val_type: ValType::I64, mutable: true, shared: false };
+    globals.global(kind, &ConstExpr::i64_const(PIECE.into()));
+}
+
+/// Whether what begins at `start` is not all in memory. Then the instruction itself is what traps, before anything is written.
+fn ends_outside(code: &mut InstructionSink<'_>, start: u32) {
+    const PAGE_BITS: i64 = 16;
+    code.local_get(start).i64_extend_i32_u().local_get(LENGTH).i64_extend_i32_u().i64_add();
+    code.memory_size(0).i64_extend_i32_u().i64_const(PAGE_BITS).i64_shl().i64_gt_u();
+}
+
+fn while_more_than_a_piece(code: &mut InstructionSink<'_>, body: impl FnOnce(&mut InstructionSink<'_>)) {
+    code.block(BlockType::Empty).loop_(BlockType::Empty);
+    code.local_get(LENGTH).i32_const(PIECE.cast_signed()).i32_le_u().br_if(1);
+    body(code);
+    code.br(0).end().end();
+}
+
+/// Moves a parameter by a piece.
+fn change<'a, 'b>(
+    code: &'a mut InstructionSink<'b>,
+    parameter: u32,
+    by: fn(&'a mut InstructionSink<'b>) -> &'a mut InstructionSink<'b>,
+) {
+    by(code.local_get(parameter).i32_const(PIECE.cast_signed())).local_set(parameter);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use wasm_encoder::{
+        ElementSection, Elements, ExportKind, ExportSection, HeapType, MemorySection, RefType, StartSection,
+        TableSection, TableType,
+    };
+    use wasmtime::{Engine, Instance, Linker, Memory, Store, Trap};
+
+    use super::*;
+    use crate::artifact::{self, Mutable};
+    use crate::protocol::{JobLimits, RunId};
+    use crate::run::{Interruption, Run};
+
+    const LIMITS: JobLimits =
+        JobLimits { wall_micros: 60_000_000, cpu_micros: 60_000_000, memory: 0, disk: 0, files: 0 };
+
+    /// Pages of 64 KiB.
+    const PAGES: u32 = 32;
+    const SIZE: u32 = PAGES << 16;
+
+    fn pages(minimum: u32) -> MemorySection {
+        let mut memories = MemorySection::new();
+        let (minimum, maximum) = (minimum.into(), None);
+        memories.memory(wasm_encoder::MemoryType {
+            minimum,
+            maximum,
+            memory64: false,
+            shared: false,
+            page_size_log2: None,
+        });
+        memories
+    }
+
+    fn table(minimum: u64) -> TableSection {
+        let mut tables = TableSection::new();
+        let element_type = RefType::FUNCREF;
+        tables.table(TableType { element_type, minimum, maximum: None, table64: false, shared: false });
+        tables
+    }
+
+    fn function(instructions: impl FnOnce(&mut InstructionSink<'_>)) -> Function {
+        let mut function = Function::new([]);
+        instructions(&mut function.instructions());
+        function
+    }
+
+    /// A module that fills and copies, and has functions wherever they can be named: an import, a start, a table, exports.
+    fn module() -> Vec<u8> {
+        let mut types = TypeSection::new();
+        types.ty().function([], []);
+        types.ty().function([ValType::I32; 3], []);
+        types.ty().function([], [ValType::I32]);
+        let mut imports = ImportSection::new();
+        imports.import("host", "note", EntityType::Function(0));
+        let mut functions = FunctionSection::new();
+        for kind in [1, 1, 0, 2, 2] {
+            functions.function(kind);
+        }
+        let mut globals = GlobalSection::new();
+        let kind = GlobalType { val_type: ValType::I32, mutable: true, shared: false };
+        globals.global(kind, &ConstExpr::i32_const(5));
+        let mut exports = ExportSection::new();
+        for (name, index) in [("fill", 1), ("copy", 2), ("called", 5)] {
+            exports.export(name, ExportKind::Func, index);
+        }
+        exports.export("memory", ExportKind::Memory, 0);
+        let mut elements = ElementSection::new();
+        elements.active(None, &ConstExpr::i32_const(0), Elements::Functions((&[4]).into()));
+        let mut code = CodeSection::new();
+        let parameters = |code: &mut InstructionSink<'_>| {
+            code.local_get(TO).local_get(FROM).local_get(LENGTH);
+        };
+        for body in [
+            function(|code| {
+                parameters(code);
+                code.memory_fill(0).end();
+            }),
+            function(|code| {
+                parameters(code);
+                code.memory_copy(0, 0).end();
+            }),
+            function(|code| {
+                code.call(0).end();
+            }),
+            function(|code| {
+                code.global_get(0).i32_const(2).i32_add().end();
+            }),
+            function(|code| {
+                code.i32_const(0).call_indirect(0, 2).end();
+            }),
+        ] {
+            code.function(&body);
+        }
+        let mut module = Module::new();
+        module.section(&types).section(&imports).section(&functions).section(&table(1)).section(&pages(PAGES));
+        module.section(&globals).section(&exports).section(&StartSection { function_index: 3 }).section(&elements);
+        module.section(&code);
+        module.finish()
+    }
+
+    /// What a store of these tests has: a run, and how often the module's own import was called.
+    type Seen = (Arc<Run>, u32);
+
+    fn start(engine: &Engine, wasm: &[u8]) -> (Store<Seen>, Instance) {
+        let module = wasmtime::Module::new(engine, wasm).expect("it compiles");
+        let mut linker = Linker::<Seen>::new(engine);
+        let note = |mut caller: wasmtime::Caller<'_, Seen>| caller.data_mut().1 += 1;
+        linker.func_wrap("host", "note", note).expect("a function");
+        let look_up = |caller: wasmtime::Caller<'_, Seen>| -> Result<()> {
+            if caller.data().0.interruption().is_some() { Err(belljar_wasi::End::Interrupted.into()) } else { Ok(()) }
+        };
+        linker.func_wrap(LOOK_UP.0, LOOK_UP.1, look_up).expect("a function");
+        let mut store = Store::new(engine, (Arc::new(Run::start(RunId(0), &LIMITS, None)), 0));
+        let instance = linker.instantiate(&mut store, &module).expect("it starts");
+        (store, instance)
+    }
+
+    fn memory(store: &mut Store<Seen>, instance: Instance) -> Memory {
+        instance.get_memory(store, "memory").expect("a memory")
+    }
+
+    #[test]
+    fn what_is_done_is_the_same() {
+        let engine = Engine::default();
+        let plain = module();
+        let rewritten = in_pieces(&plain).expect("rewritten");
+        assert_ne!(plain, rewritten);
+        let mut sides = [&plain, &rewritten].map(|wasm| start(&engine, wasm));
+        let lengths = [0, 1, 100, PIECE - EACH, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 17];
+        let places =
+            [0, 1, 4000, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, SIZE - 3 * PIECE - 17, SIZE - 1, SIZE, SIZE + 1];
+        let mut trapped = 0;
+        for to in places.into_iter().chain([u32::MAX]) {
+            for from in places.into_iter().chain([u32::MAX]) {
+                for length in lengths.into_iter().chain([u32::MAX - PIECE, u32::MAX]) {
+                    for name in ["copy", "fill"] {
+                        let ends = sides.each_mut().map(|(store, instance)| {
+                            let memory = memory(store, *instance);
+                            for (word, at) in
+                                memory.data_mut(&mut *store).as_chunks_mut::<4>().0.iter_mut().zip(0_u32..)
+                            {
+                                *word = at.wrapping_mul(2_654_435_761).to_le_bytes();
+                            }
+                            let bulk =
+                                instance.get_typed_func::<(u32, u32, u32), ()>(&mut *store, name).expect("there");
+                            let end = bulk.call(&mut *store, (to, from, length));
+                            end.map_err(|error| *error.downcast_ref::<Trap>().expect("a trap"))
+                        });
+                        assert_eq!(ends[0], ends[1], "{name} {to} {from} {length}");
+                        trapped += u32::from(ends[0].is_err());
+                        let [(one, its), (other, others)] = &mut sides;
+                        let memories = (memory(one, *its), memory(other, *others));
+                        // Not with `assert_eq`, which would print them.
+                        assert!(memories.0.data(&*one) == memories.1.data(&*other), "{name} {to} {from} {length}");
+                    }
+                }
+            }
+        }
+        assert!(trapped > 100);
+        for (store, instance) in &mut sides {
+            let called = instance.get_typed_func::<(), u32>(&mut *store, "called").expect("there");
+            assert_eq!((called.call(&mut *store, ()).expect("no trap"), store.data().1), (7, 1));
+        }
+    }
+
+    #[test]
+    fn an_instance_is_still_its_memory_and_its_variables() {
+        let rewritten = in_pieces(&module()).expect("rewritten");
+        assert_eq!(artifact::mutable(&rewritten).expect("a module"), Mutable::MemoryAndGlobals);
+        let (whole, _) = artifact::take_apart(&rewritten).expect("taken apart");
+        let whole = wasmtime::Module::new(&Engine::default(), whole).expect("it compiles");
+        assert!(whole.get_export(&format!("{}1", artifact::GLOBAL)).is_some());
+    }
+
+    #[test]
+    fn who_is_never_out_of_reach_stays_as_he_is() {
+        let module = endless(|_| {});
+        assert!(in_pieces(&module).expect("read") == module);
+    }
+
+    /// A module without imports and variables, that does this for ever.
+    fn endless(body: impl FnOnce(&mut InstructionSink<'_>)) -> Vec<u8> {
+        let mut types = TypeSection::new();
+        types.ty().function([], []);
+        let mut functions = FunctionSection::new();
+        functions.function(0);
+        let mut exports = ExportSection::new();
+        exports.export("spin", ExportKind::Func, 0);
+        let mut code = CodeSection::new();
+        code.function(&function(|code| {
+            code.loop_(BlockType::Empty);
+            body(code);
+            code.br(0).end().end();
+        }));
+        let mut module = Module::new();
+        module.section(&types).section(&functions).section(&table(100_000)).section(&pages(256 << 4));
+        module.section(&exports).section(&code);
+        module.finish()
+    }
+
+    #[test]
+    fn who_does_nothing_else_is_ended() {
+        type Body = fn(&mut InstructionSink<'_>);
+        const LATENESS: Duration = Duration::from_millis(50);
+        let engine = Engine::default();
+        let bodies: [(&str, Body); 9] = [
+            ("nothing", |code| _ = code.i32_const(0).i32_const(1).i32_const(0).memory_fill(0)),
+            ("60 kB", |code| _ = code.i32_const(0).i32_const(1).i32_const(60_000).memory_fill(0)),
+            ("1 MiB", |code| _ = code.i32_const(0).i32_const(1).i32_const(1 << 20).memory_fill(0)),
+            ("256 MiB", |code| _ = code.i32_const(0).i32_const(1).i32_const(256 << 20).memory_fill(0)),
+            ("up", |code| _ = code.i32_const(1).i32_const(0).i32_const(255 << 20).memory_copy(0, 0)),
+            ("down", |code| _ = code.i32_const(0).i32_const(1).i32_const(255 << 20).memory_copy(0, 0)),
+            ("1 kB", |code| _ = code.i32_const(0).i32_const(1).i32_const(1000).memory_copy(0, 0)),
+            ("table", |code| _ = code.i32_const(0).ref_null(HeapType::FUNC).i32_const(100_000).table_fill(0)),
+            ("growth", |code| _ = code.i32_const(0).memory_grow(0).drop()),
+        ];
+        for (name, body) in bodies {
+            let rewritten = in_pieces(&endless(body)).expect("rewritten");
+            let mut late = Vec::new();
+            // A busy machine can keep anybody waiting.
+            for _ in 0..12 {
+                let (mut store, instance) = start(&engine, &rewritten);
+                let stopper = thread::spawn({
+                    let run = Arc::clone(&store.data().0);
+                    move || {
+                        thread::sleep(Duration::from_millis(30));
+                        run.interrupt(Interruption::Cancelled);
+                        Instant::now()
+                    }
+                });
+                // Nobody sends it signals: it looks up by itself.
+                let spin = instance.get_typed_func::<(), ()>(&mut store, "spin").expect("there");
+                let error = spin.call(&mut store, ()).expect_err("it has no end of its own");
+                let ended = Instant::now();
+                assert_eq!(error.downcast_ref(), Some(&belljar_wasi::End::Interrupted), "{name}: {error:?}");
+                late.push(ended.saturating_duration_since(stopper.join().expect("thread")));
+                if late.last().is_some_and(|late| *late <= LATENESS) {
+                    break;
+                }
+            }
+            assert!(late.iter().any(|late| *late <= LATENESS), "{name}: {late:?}");
+        }
+    }
+}
