@@ -8,7 +8,7 @@ use sandbox::{
     SessionState, Wanted, WorkspacePath, WriteMode,
 };
 
-use crate::errand::{Errand, Ready, final_word};
+use crate::errand::{Errand, Ready, final_word, is_own, own_places};
 use crate::sessions::{Furnished, Live, Seat, SessionInfo, Stage};
 use crate::{RunError, Runtime};
 
@@ -32,7 +32,8 @@ impl Runtime {
     async fn run_at(&self, seat: &mut Seat, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, RunError> {
         let was_lost = drop_dead(seat)?;
         let engines = self.engines_for_cell(seat, &plan)?;
-        let errand = self.errand(plan)?;
+        let mut errand = self.errand(plan).await?;
+        leave_own(seat, &mut errand).await?;
         let mut last = None;
         for engine in engines {
             let ready = self.furnish_cell(seat, &errand, engine.id(), live).await?;
@@ -103,7 +104,7 @@ impl Runtime {
     ) -> Result<(EngineId, Provided), RunError> {
         let (kind, installer) = self.installer(language)?;
         let wanted = installer.check(kind, owner, packages)?;
-        let mut seat = self.sessions.enter(owner, name).await?;
+        let mut seat = living(self.sessions.enter(owner, name).await?)?;
         let closed = seat.closed();
         tokio::select! {
             biased;
@@ -119,7 +120,6 @@ impl Runtime {
         wanted: Wanted,
         live: &mut dyn LiveOutput,
     ) -> Result<(EngineId, Provided), RunError> {
-        drop_dead(seat)?;
         let held = seat.held()?;
         let engine = match &held.stage {
             Stage::Live(live) => live.engine,
@@ -176,8 +176,9 @@ impl Runtime {
                 format!("the session `{name}` runs on engine `{}`, and cannot move to `{asked}`", live.engine);
             return Err(Refusal::new("engine", message, "leave `engine` out, or use another session"));
         }
-        if plan.limits().memory > live.memory {
-            let message = format!("the session `{name}` was opened with {} of memory", live.memory);
+        let memory = live.session.memory();
+        if plan.limits().memory > memory {
+            let message = format!("the session `{name}` was opened with {memory} of memory");
             return Err(Refusal::new("memory", message, "ask for more with the first call of a new session"));
         }
         let engine = self.first_that_serves(plan.language(), EngineChoice::Only(live.engine)).map_err(|refusal| {
@@ -196,7 +197,7 @@ impl Runtime {
             let written = session.write(path, contents, WriteMode::Replace).await;
             written.map_err(|error| file_refusal("session", path, error))?;
         }
-        held.stage = Stage::Live(Live { engine: engine.id(), memory: plan.limits().memory, session });
+        held.stage = Stage::Live(Live { engine: engine.id(), session });
         Ok(())
     }
 
@@ -208,8 +209,7 @@ impl Runtime {
         contents: &[u8],
         mode: WriteMode,
     ) -> Result<u64, RunError> {
-        let mut seat = self.sessions.enter(owner, name).await?;
-        drop_dead(&mut seat)?;
+        let mut seat = living(self.sessions.enter(owner, name).await?)?;
         let (usual, most) = (&self.policy.defaults, &self.policy.ceilings);
         let room = (usual.disk.min(most.disk), usual.files.min(most.files));
         seat.is_busy();
@@ -223,11 +223,7 @@ impl Runtime {
 
     /// A turn in a session that is there, and whose process is.
     async fn find_living(&self, owner: &Principal, name: &SessionName) -> Result<Seat, RunError> {
-        let mut seat = self.sessions.find(owner, name).await?;
-        if is_dead(&mut seat)? {
-            return Err(gone(&mut seat, EngineError::new(HolderEnded)));
-        }
-        Ok(seat)
+        living(self.sessions.find(owner, name).await?)
     }
 
     /// Reads a part of a session's file.
@@ -238,10 +234,7 @@ impl Runtime {
         part: FilePart,
     ) -> Result<FileRead, RunError> {
         let mut seat = self.find_living(owner, name).await?;
-        let read = match &mut seat.held()?.stage {
-            Stage::Draft(draft) => draft.read(path, part),
-            Stage::Live(live) => live.session.read(path, part).await,
-        };
+        let read = seat.held()?.stage.read(path, part).await;
         read.map_err(|error| file_refusal("path", path, error))
     }
 
@@ -252,10 +245,7 @@ impl Runtime {
         folder: Option<&WorkspacePath>,
     ) -> Result<Vec<FolderEntry>, RunError> {
         let mut seat = self.find_living(owner, name).await?;
-        let listed = match &mut seat.held()?.stage {
-            Stage::Draft(draft) => draft.list(folder),
-            Stage::Live(live) => live.session.list(folder).await,
-        };
+        let listed = seat.held()?.stage.list(folder).await;
         listed.map_err(|error| match folder {
             Some(folder) => file_refusal("path", folder, error),
             None => RunError::Failed(EngineError::new(error)),
@@ -280,16 +270,15 @@ impl Runtime {
     /// A session of its own that is what another one is.
     pub async fn fork_session(&self, owner: &Principal, name: &SessionName, new: &SessionName) -> Result<(), RunError> {
         let mut seat = self.find_living(owner, name).await?;
+        seat.is_busy();
         let held = seat.held()?;
         let Stage::Live(live) = &mut held.stage else {
             return Err(nothing_to_copy(name).into());
         };
-        let copy = Live {
-            engine: live.engine,
-            memory: live.memory,
-            session: live.session.fork().await.map_err(session_error)?,
-        };
+        let (engine, copied) = (live.engine, live.session.fork().await);
         let furnished = held.furnished.clone();
+        seat.is_done();
+        let copy = Live { engine, session: copied.map_err(session_error)? };
         let mut place = self.sessions.make(owner, new).await?;
         let held = place.held()?;
         held.stage = Stage::Live(copy);
@@ -300,10 +289,13 @@ impl Runtime {
     /// Writes a session into a file.
     pub async fn save_session(&self, owner: &Principal, name: &SessionName, into: OwnedFd) -> Result<(), RunError> {
         let mut seat = self.find_living(owner, name).await?;
+        seat.is_busy();
         let Stage::Live(live) = &mut seat.held()?.stage else {
             return Err(nothing_to_copy(name).into());
         };
-        live.session.save(into).await.map_err(session_error)
+        let saved = live.session.save(into).await;
+        seat.is_done();
+        saved.map_err(session_error)
     }
 
     /// Makes a session of what was saved.
@@ -312,18 +304,26 @@ impl Runtime {
             Refusal::new("session", "this server has no WebAssembly, in which sessions are saved", "run the code again")
         };
         let engine = self.engine(EngineId::Wasm).ok_or_else(none)?;
-        let session = engine.restore_session(from, owner).await.map_err(session_error)?;
+        let session = engine.restore_session(from, owner, &self.policy.ceilings).await.map_err(session_error)?;
         let mut place = self.sessions.make(owner, name).await?;
-        place.held()?.stage = Stage::Live(Live { engine: engine.id(), memory: self.policy.defaults.memory, session });
+        place.held()?.stage = Stage::Live(Live { engine: engine.id(), session });
         Ok(())
     }
+}
+
+/// Whoever only adds to a session has to hear that what it adds to is gone.
+fn living(mut seat: Seat) -> Result<Seat, RunError> {
+    if is_dead(&mut seat)? {
+        return Err(gone(&mut seat, EngineError::new(HolderEnded)));
+    }
+    Ok(seat)
 }
 
 fn is_dead(seat: &mut Seat) -> Result<bool, Refusal> {
     Ok(matches!(&seat.held()?.stage, Stage::Live(live) if !live.session.is_alive()))
 }
 
-/// A session whose process is gone is begun anew.
+/// A session whose process is gone is begun anew, by a cell, whose result says so.
 fn drop_dead(seat: &mut Seat) -> Result<bool, Refusal> {
     let is_dead = is_dead(seat)?;
     if is_dead {
@@ -357,6 +357,59 @@ fn explain(mut outcome: Outcome) -> Outcome {
         error.hint.get_or_insert_with(|| format!("{reason}; use another session, with engine `native`"));
     }
     outcome
+}
+
+impl Stage {
+    async fn read(&mut self, path: &WorkspacePath, part: FilePart) -> Result<FileRead, FileError> {
+        match self {
+            Self::Draft(draft) => draft.read(path, part),
+            Self::Live(live) => live.session.read(path, part).await,
+        }
+    }
+
+    async fn list(&mut self, folder: Option<&WorkspacePath>) -> Result<Vec<FolderEntry>, FileError> {
+        match self {
+            Self::Draft(draft) => draft.list(folder),
+            Self::Live(live) => live.session.list(folder).await,
+        }
+    }
+
+    /// Whether there is something, whatever it is.
+    async fn has(&mut self, path: &WorkspacePath) -> bool {
+        let read = self.read(path, FilePart { offset: 0, limit: 0 }).await;
+        !matches!(read, Err(FileError::NotFound | FileError::NotFolder))
+    }
+}
+
+/// Does not look for what the workspace has itself: a registry need not hear what its modules are called, and would have a stranger's under
+/// the same name.
+async fn leave_own(seat: &mut Seat, errand: &mut Errand) -> Result<(), Refusal> {
+    let Some(kind) = LayerKind::of(errand.plan.language()).filter(|_| !errand.guesses().is_empty()) else {
+        return Ok(());
+    };
+    let stage = &mut seat.held()?.stage;
+    let listed = stage.list(None).await;
+    let mut own = Vec::new();
+    match listed {
+        Ok(entries) if entries.len() <= FolderEntry::MAX_COUNT => {
+            errand.without(|imported| is_own(kind, imported, &entries));
+            return Ok(());
+        }
+        // There are more: then each is looked for.
+        Ok(_) => {
+            for imported in errand.guesses() {
+                for place in own_places(kind, imported) {
+                    if stage.has(&place).await {
+                        own.push(imported.clone());
+                    }
+                }
+            }
+        }
+        // Nobody knows what is there.
+        Err(_) => own.extend_from_slice(errand.guesses()),
+    }
+    errand.without(|imported| own.contains(imported));
+    Ok(())
 }
 
 async fn run_busy(seat: &mut Seat, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, RunError> {

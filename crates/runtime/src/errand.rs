@@ -1,13 +1,17 @@
 //! A run and the packages that it wants.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sandbox::{
-    Changed, EngineId, Language, LayerKind, LiveOutput, Packages, Plan, Principal, ProvideError, Provided, Refusal,
-    Wanted,
+    Bytes, Changed, EngineError, EngineId, FolderEntry, Imported, Language, LayerKind, LiveOutput, Packages, Plan,
+    Principal, ProvideError, Provided, Refusal, Wanted, WorkspacePath,
 };
 
 use crate::{RunError, Runtime};
+
+/// A longer text is read on a thread of its own: the others, which serve all callers, would not come to anything else for milliseconds.
+const LONG: Bytes = Bytes::kib(256);
 
 /// A run that may start, before its packages are there.
 #[derive(Debug, Clone)]
@@ -29,19 +33,81 @@ impl Errand {
     pub(crate) fn with(self, change: impl FnOnce(Plan) -> Plan) -> Self {
         Self { plan: change(self.plan), ..self }
     }
+
+    /// What the program imports and nobody named.
+    pub(crate) fn guesses(&self) -> &[Imported] {
+        self.wanted.as_ref().map(|wanted| wanted.imported.as_slice()).unwrap_or_default()
+    }
+
+    /// The same without those guesses.
+    pub(crate) fn without(&mut self, is_own: impl Fn(&Imported) -> bool) {
+        let Some(wanted) = &mut self.wanted else { return };
+        wanted.imported.retain(|imported| !is_own(imported));
+        if wanted.imported.is_empty() && wanted.named.is_empty() && wanted.requires_python.is_none() {
+            self.wanted = None;
+        }
+    }
+}
+
+/// Where a workspace would have a module itself.
+pub(crate) fn own_places(kind: LayerKind, imported: &Imported) -> Vec<WorkspacePath> {
+    let paths = match kind {
+        LayerKind::Python => {
+            let top = top_of(imported);
+            vec![top.to_owned(), format!("{top}.py")]
+        }
+        LayerKind::Node => vec![format!("node_modules/{}", imported.module)],
+    };
+    // What cannot be in a workspace is not in one.
+    paths.into_iter().filter_map(|path| WorkspacePath::new(path).ok()).collect()
+}
+
+/// Whether a workspace has a module itself, by all that is in it.
+pub(crate) fn is_own(kind: LayerKind, imported: &Imported, entries: &[FolderEntry]) -> bool {
+    let is_it = |path: &str| match kind {
+        LayerKind::Python => {
+            let name = path.split('/').next().unwrap_or(path);
+            let ending = name.strip_prefix(top_of(imported));
+            // A folder, or a file: `fast.cpython-313-x86_64-linux-gnu.so` is `fast`.
+            ending.is_some_and(|ending| {
+                ending.is_empty()
+                    || (ending.starts_with('.') && matches!(ending.rsplit('.').next(), Some("py" | "pyc" | "so")))
+            })
+        }
+        LayerKind::Node => {
+            let inside = path.strip_prefix("node_modules/").and_then(|inside| inside.strip_prefix(&*imported.module));
+            inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        }
+    };
+    entries.iter().any(|entry| is_it(&entry.path))
+}
+
+fn top_of(imported: &Imported) -> &str {
+    imported.module.split('.').next().unwrap_or(&imported.module)
 }
 
 impl Runtime {
-    pub(crate) fn errand(&self, plan: Plan) -> Result<Errand, Refusal> {
-        let wanted = match &self.packages {
-            Some(packages) => packages.wants(&plan)?,
-            None if plan.packages().is_empty() => None,
-            None => {
-                let message = "`packages` are not installed by this server";
-                return Err(Refusal::new("packages", message, "leave `packages` out"));
+    pub(crate) async fn errand(&self, plan: Plan) -> Result<Errand, RunError> {
+        let Some(packages) = &self.packages else {
+            if plan.packages().is_empty() {
+                return Ok(Errand { plan, wanted: None });
             }
+            let message = "`packages` are not installed by this server";
+            return Err(Refusal::new("packages", message, "leave `packages` out").into());
         };
-        Ok(Errand { plan, wanted })
+        let files: usize = plan.files().iter().map(|file| file.contents.len()).sum();
+        let (plan, wanted) = if plan.code().len() + files > LONG.as_usize() {
+            let packages = Arc::clone(packages);
+            let reading = tokio::task::spawn_blocking(move || {
+                let wanted = packages.wants(&plan);
+                (plan, wanted)
+            });
+            reading.await.map_err(EngineError::new)?
+        } else {
+            let wanted = packages.wants(&plan);
+            (plan, wanted)
+        };
+        Ok(Errand { plan, wanted: wanted? })
     }
 
     /// Makes ready what the run wants on this engine.
@@ -155,5 +221,81 @@ pub(crate) fn final_word(error: ProvideError) -> RunError {
             Refusal::new("code", reason, "change its `requires-python`, or use another engine").into()
         }
         ProvideError::Failed(error) => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Mutex;
+    use std::thread::{self, ThreadId};
+
+    use sandbox::{BoxFuture, EntryKind, Policy, Request};
+
+    use super::*;
+
+    #[test]
+    fn what_a_workspace_has_is_its_own() {
+        let entries =
+            ["a.py", "b", "b/x.txt", "c.abi3.so", "d.csv", "node_modules/e", "node_modules/@f/g/h.js", "i/j.py"]
+                .map(|path| FolderEntry { path: path.to_owned(), kind: EntryKind::File, size: 0 });
+        let own = |kind, module: &str| {
+            let imported = Imported { module: module.to_owned(), package: module.to_owned() };
+            is_own(kind, &imported, &entries)
+        };
+        for module in ["a", "a.x", "b", "b.x.y", "c", "i.k"] {
+            assert!(own(LayerKind::Python, module), "{module}");
+        }
+        for module in ["aa", "d", "e", "j", "node", "x"] {
+            assert!(!own(LayerKind::Python, module), "{module}");
+        }
+        assert!(own(LayerKind::Node, "e") && own(LayerKind::Node, "@f/g"));
+        assert!(!own(LayerKind::Node, "@f/h") && !own(LayerKind::Node, "@f/gg") && !own(LayerKind::Node, "a"));
+    }
+
+    /// Notes who reads programs.
+    #[derive(Debug, Default)]
+    struct Reader(Mutex<Vec<ThreadId>>);
+
+    impl Packages for Reader {
+        fn wants(&self, _: &Plan) -> Result<Option<Wanted>, Refusal> {
+            self.0.lock().expect("a lock").push(thread::current().id());
+            Ok(None)
+        }
+
+        fn check(&self, _: LayerKind, _: &Principal, _: &[String]) -> Result<Wanted, Refusal> {
+            Err(no_environment())
+        }
+
+        fn provide<'a>(
+            &'a self,
+            _: &'a Wanted,
+            _: EngineId,
+            _: &'a mut dyn LiveOutput,
+        ) -> BoxFuture<'a, Result<Provided, ProvideError>> {
+            Box::pin(async { Err(no_environment().into()) })
+        }
+
+        fn change_environment<'a>(
+            &'a self,
+            _: &'a Wanted,
+            _: &'a Path,
+            _: &'a mut dyn LiveOutput,
+        ) -> BoxFuture<'a, Result<Changed, ProvideError>> {
+            Box::pin(async { Err(no_environment().into()) })
+        }
+    }
+
+    #[tokio::test]
+    async fn long_programs_are_read_where_nobody_waits() {
+        let reader = Arc::new(Reader::default());
+        let runtime = Runtime::new(Policy::default(), Vec::new()).with_packages(reader.clone());
+        for size in [1, LONG.as_usize() + 1] {
+            let plan = runtime.admit(Request::new("python", "1".repeat(size))).expect("admitted");
+            runtime.errand(plan).await.expect("nothing is wanted");
+        }
+        let readers = reader.0.lock().expect("a lock").clone();
+        let is_ours: Vec<bool> = readers.iter().map(|reader| *reader == thread::current().id()).collect();
+        assert_eq!(is_ours, [true, false]);
     }
 }

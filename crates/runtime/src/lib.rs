@@ -77,7 +77,7 @@ impl Runtime {
             return self.run_cell(plan, &session, live).await;
         }
         let engine = self.first_that_serves(plan.language(), plan.engine())?;
-        let errand = self.errand(plan)?;
+        let errand = self.errand(plan).await?;
         if errand.plan.engine() == EngineChoice::Auto && engine.id() == EngineId::Wasm {
             return self.run_auto(&**engine, errand, live).await;
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use sandbox::{Bytes, EngineId, Layer, LayerKind, Principal, Refusal, Session, SessionName, Wanted};
+use sandbox::{EngineId, Layer, LayerKind, Principal, Refusal, Session, SessionName, Wanted};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::draft::{Draft, Drafted};
@@ -118,7 +118,6 @@ pub(crate) enum Stage {
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) engine: EngineId,
-    pub(crate) memory: Bytes,
     pub(crate) session: Box<dyn Session>,
 }
 
@@ -426,7 +425,7 @@ impl Drop for Seat {
 
 #[cfg(test)]
 mod tests {
-    use sandbox::{WorkspacePath, WriteMode};
+    use sandbox::{Bytes, WorkspacePath, WriteMode};
 
     use super::*;
 

@@ -50,7 +50,8 @@ impl Turns {
 
     pub(crate) fn load(&self) -> Load {
         let state = self.lock();
-        let waiting = state.waiting.iter().map(|(_, requests)| requests.len()).sum();
+        let still_wait = |request: &&oneshot::Sender<Turn>| !request.is_closed();
+        let waiting = state.waiting.iter().map(|(_, requests)| requests.iter().filter(still_wait).count()).sum();
         Load { running: state.taken.values().sum(), waiting }
     }
 
@@ -115,6 +116,8 @@ impl State {
     }
 
     fn wait(&mut self, caller: &Principal) -> oneshot::Receiver<Turn> {
+        // Whoever comes and goes while nothing ends must not make the line longer.
+        self.forget_gone();
         let (request, turn) = oneshot::channel();
         match self.waiting.iter_mut().find(|(waiting, _)| waiting == caller) {
             Some((_, requests)) => requests.push_back(request),
@@ -123,12 +126,17 @@ impl State {
         turn
     }
 
-    /// Takes a turn for the next request that may have one. Its caller goes to the end of the line.
-    fn next(&mut self) -> Option<(Principal, oneshot::Sender<Turn>)> {
+    /// Takes those out of the line who do not wait any more.
+    fn forget_gone(&mut self) {
         for (_, requests) in &mut self.waiting {
             requests.retain(|request| !request.is_closed());
         }
         self.waiting.retain(|(_, requests)| !requests.is_empty());
+    }
+
+    /// Takes a turn for the next request that may have one. Its caller goes to the end of the line.
+    fn next(&mut self) -> Option<(Principal, oneshot::Sender<Turn>)> {
+        self.forget_gone();
         let place = (0..self.waiting.len())
             .find(|place| self.waiting.get(*place).is_some_and(|(caller, _)| self.may_take(caller)))?;
         let (caller, mut requests) = self.waiting.remove(place)?;
@@ -226,5 +234,26 @@ mod tests {
         next.await.expect("a turn");
         assert_eq!(turns.load(), Load { running: 0, waiting: 0 });
         assert_eq!(*order.lock().expect("a lock"), ["grace"]);
+    }
+
+    /// While nothing ends, nobody is called up; whoever comes and goes must not be there for ever.
+    #[tokio::test]
+    async fn who_comes_and_goes_makes_no_line() {
+        let turns = Turns::new(1);
+        let first = turns.take(&Principal::new("ada")).await;
+        let order = Arc::default();
+        for number in 0..1_000 {
+            let gone = ask(&turns, &format!("caller {}", number % 10), &order);
+            settle().await;
+            gone.abort();
+            settle().await;
+            assert_eq!(turns.load(), Load { running: 1, waiting: 0 });
+        }
+        let next = ask(&turns, "grace", &order);
+        settle().await;
+        assert_eq!(turns.load(), Load { running: 1, waiting: 1 });
+        assert_eq!(turns.lock().waiting.iter().map(|(_, requests)| requests.len()).sum::<usize>(), 1);
+        drop(first);
+        next.await.expect("a turn");
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
 
-use crate::{EngineId, Language, Outcome, Plan, Principal, Refusal, Session, SessionError};
+use crate::{EngineId, Language, Limits, Outcome, Plan, Principal, Refusal, Session, SessionError};
 
 /// A future that can be stored and sent between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -46,11 +46,12 @@ pub trait Engine: Send + Sync + fmt::Debug {
         Box::pin(std::future::ready(Err(EngineError::new(NoSessions(self.id())).into())))
     }
 
-    /// A session from what [`Session::save`] wrote, on behalf of this caller.
+    /// A session from what [`Session::save`] wrote, on behalf of this caller. It has the limits that it had, as far as these go.
     fn restore_session<'a>(
         &'a self,
         _: OwnedFd,
         _: &'a Principal,
+        _: &'a Limits,
     ) -> BoxFuture<'a, Result<Box<dyn Session>, SessionError>> {
         Box::pin(std::future::ready(Err(EngineError::new(NoSessions(self.id())).into())))
     }

@@ -109,7 +109,7 @@ impl FromStr for HostPattern {
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let refused = || {
             let shown: String = text.chars().flat_map(char::escape_debug).take(80).collect();
-            let message = format!("`{shown}` names no host that a program could be let to");
+            let message = format!("`{shown}` is not a host name that can be granted");
             Refusal::new("network", message, "write `example.org`, `*.example.org` or `example.org:8443`")
         };
         let (name, port) = match text.split_once(':') {

@@ -84,6 +84,20 @@ impl Policy {
         })
     }
 
+    /// The limits of a request that asks for nothing. An operator's ceiling below the default wins.
+    pub fn usual_limits(&self) -> Limits {
+        let (default, ceiling) = (&self.defaults, &self.ceilings);
+        Limits {
+            wall: default.wall.min(ceiling.wall),
+            cpu: default.cpu.min(ceiling.cpu),
+            memory: default.memory.min(ceiling.memory),
+            disk: default.disk.min(ceiling.disk),
+            files: default.files.min(ceiling.files),
+            processes: default.processes.min(ceiling.processes),
+            output: default.output.min(ceiling.output),
+        }
+    }
+
     /// The choice of engine of a request that asks for nothing.
     pub fn usual_engine(&self) -> EngineChoice {
         self.engine(EngineChoice::Auto, &self.network.always).unwrap_or_default()
@@ -93,21 +107,21 @@ impl Policy {
     fn engine(&self, asked: EngineChoice, network: &[HostPattern]) -> Result<EngineChoice, Refusal> {
         let granted = match (network.is_empty(), self.folders.is_empty()) {
             (true, true) => return Ok(asked),
-            (false, _) => "a network",
-            (true, false) => "folders of the host",
+            (false, _) => "have network access, and this run is granted it",
+            (true, false) => "see folders of the host, and this run is granted some",
         };
         match asked {
             EngineChoice::Auto | EngineChoice::Only(EngineId::Native) => Ok(EngineChoice::Only(EngineId::Native)),
             EngineChoice::Only(EngineId::Wasm) => Err(Refusal::new(
                 "engine",
-                format!("`engine` asks for `wasm`, which cannot have {granted}, and this run has"),
+                format!("`engine` asks for `wasm`, which cannot {granted}"),
                 "use engine `auto` or `native`",
             )),
         }
     }
 
     fn limits(&self, asked: &LimitsRequest) -> Result<Limits, Refusal> {
-        let (default, ceiling, floor) = (&self.defaults, &self.ceilings, &Limits::FLOOR);
+        let (default, ceiling, floor) = (&self.usual_limits(), &self.ceilings, &Limits::FLOOR);
         let time = |duration: Duration| format!("{}", Seconds(duration));
         Ok(Limits {
             wall: within("timeout", asked.wall, [floor.wall, default.wall, ceiling.wall], time)?,
@@ -132,7 +146,7 @@ impl Policy {
     }
 }
 
-/// The limit asked for, or the default; refused below the floor and above the ceiling. An operator's ceiling below the default wins.
+/// The limit asked for, or the default; refused below the floor and above the ceiling.
 fn within<T: Ord + Copy>(
     name: &'static str,
     asked: Option<T>,
@@ -140,7 +154,7 @@ fn within<T: Ord + Copy>(
     show: impl Fn(T) -> String,
 ) -> Result<T, Refusal> {
     let Some(asked) = asked else {
-        return Ok(default.min(ceiling));
+        return Ok(default);
     };
     if asked > ceiling {
         return Err(Refusal::new(
@@ -153,12 +167,7 @@ fn within<T: Ord + Copy>(
         return Err(Refusal::new(
             name,
             format!("`{name}` of {} is below the least that can work, {}", show(asked), show(floor)),
-            format!(
-                "ask for {} to {}, or leave `{name}` out for {}",
-                show(floor),
-                show(ceiling),
-                show(default.min(ceiling))
-            ),
+            format!("ask for {} to {}, or leave `{name}` out for {}", show(floor), show(ceiling), show(default)),
         ));
     }
     Ok(asked)

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::os::fd::OwnedFd;
 
-use crate::{BoxFuture, EngineError, LiveOutput, Outcome, Plan, Refusal, WorkspacePath};
+use crate::{BoxFuture, Bytes, EngineError, LiveOutput, Outcome, Plan, Refusal, WorkspacePath};
 
 /// What a caller calls a session. Names are each caller's own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,6 +61,9 @@ pub trait Session: Send + fmt::Debug {
     /// Languages that have a live interpreter.
     fn languages(&self) -> Vec<&'static str>;
 
+    /// What everything in it may have together.
+    fn memory(&self) -> Bytes;
+
     /// Writes a file of the workspace, and makes the folders on its way; says how large it is then. What was there before is either gone
     /// or as it was.
     fn write<'a>(
@@ -115,6 +118,13 @@ pub enum SessionState {
     Lost(String),
     /// Files are gone too, with the process that held the session: the cell was the first of a new one.
     Gone,
+}
+
+impl SessionState {
+    /// For the first cell of a language whose interpreter ended while nobody was told: with a cell that was given up, or another language's.
+    pub fn lost_before() -> Self {
+        Self::Lost("its interpreter had ended before this cell, which began a new one".to_owned())
+    }
 }
 
 /// What becomes of what is in a file already.

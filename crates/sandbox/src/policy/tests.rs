@@ -95,11 +95,12 @@ fn what_is_granted_is_had_natively() {
     assert_eq!((plan.engine(), plan.granted()), (EngineChoice::Auto, Vec::new()));
 
     let wasm = EngineChoice::Only(EngineId::Wasm);
-    for (policy, request, what) in
-        [(with_folders, python("1"), "folders of the host"), (with_network, asking(), "a network")]
-    {
+    for (policy, request, what) in [
+        (with_folders, python("1"), "see folders of the host, and this run is granted some"),
+        (with_network, asking(), "have network access, and this run is granted it"),
+    ] {
         let refusal = policy.admit(Request { engine: wasm, ..request }).expect_err("refused");
-        let message = format!("`engine` asks for `wasm`, which cannot have {what}, and this run has");
+        let message = format!("`engine` asks for `wasm`, which cannot {what}");
         assert_eq!(refusal.message(), message);
     }
 }
