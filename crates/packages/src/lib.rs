@@ -9,9 +9,9 @@
 //!     pack                     the same as one file, for WebAssembly
 //!   answers/<key>.json         which layer a wish was answered with
 //!   registries/<key>.json      the hosts that a client asks for by itself
-//!   clients/<name>/            the clients' own caches
+//!   clients/<number>/<name>/   the clients' own caches; whoever uses them holds a lock on the numbered folder
 //!   tmp/                       what is being made; swept when its maker is gone
-//!   locks/                     one for the clients' folders, and 256 for what is being got
+//!   locks/                     one for whoever removes something, and 256 for what is being got
 //! ```
 //!
 //! A layer is complete before it has its name, so whoever dies leaves the old state or the new. What is over the limit is removed, least
@@ -29,6 +29,7 @@ mod python;
 mod registries;
 mod store;
 mod trouble;
+mod turns;
 mod wish;
 mod words;
 

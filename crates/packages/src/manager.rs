@@ -15,7 +15,6 @@ use sandbox::{
 };
 use setup::{Digest, Setup};
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 
 use crate::answers::{Answers, Verdict};
 use crate::clients::{Clients, Surroundings};
@@ -25,10 +24,9 @@ use crate::policy::PackagePolicy;
 use crate::python::{self, Target};
 use crate::store::Store;
 use crate::trouble::Trouble;
+use crate::turns::Turns;
 use crate::wish;
 
-/// Installations at one time: they wait for the network, and then compile on all processors.
-const AT_ONE_TIME: usize = 2;
 /// How long what could not be had for an import is not tried again.
 const TROUBLE_FOR: Duration = Duration::from_mins(1);
 
@@ -59,9 +57,7 @@ pub struct PackageManager {
     troubles: Mutex<HashMap<String, (Instant, Trouble)>>,
     /// What decides which registries are asked, for Python and for Node.
     fingerprints: [OnceLock<String>; 2],
-    /// Who wants what somebody else is getting waits for them.
-    flights: Mutex<HashMap<String, Arc<Semaphore>>>,
-    turns: Semaphore,
+    turns: Turns,
 }
 
 /// What one client is asked for.
@@ -111,8 +107,7 @@ impl PackageManager {
             answers: Answers::default(),
             troubles: Mutex::default(),
             fingerprints: Default::default(),
-            flights: Mutex::default(),
-            turns: Semaphore::new(AT_ONE_TIME),
+            turns: Turns::default(),
         }
     }
 
@@ -141,12 +136,13 @@ impl PackageManager {
         }
         // Whoever made the wish has looked already. Here it holds whatever they forgot.
         self.policy.check_enabled()?;
+        // What the cells of a session name together is one wish.
+        wish::check_count(wanted.named.len())?;
         let store = self.store().map_err(Trouble::Files)?;
         if let Some(found) = self.recall(&asked, engine, store)? {
             return Ok(found);
         }
-        let flight = self.flight(&asked.key);
-        let _alone = flight.acquire().await;
+        let _alone = self.turns.alone_with(&wanted.caller, &asked.key).await;
         if let Some(found) = self.recall(&asked, engine, store)? {
             return Ok(found);
         }
@@ -154,7 +150,7 @@ impl PackageManager {
             return Err(trouble.into());
         }
         self.check_clients()?;
-        let _turn = self.turns.acquire().await;
+        let _turn = self.turns.take(&wanted.caller).await;
         let _process = LockFile::take(&store.lock(&asked.key)).await.map_err(Trouble::Files)?;
         if let Some(found) = self.recall(&asked, engine, store)? {
             return Ok(found);
@@ -181,7 +177,7 @@ impl PackageManager {
         let host = self.host(&wanted.caller).await?;
         let key = Digest::of_parts([root.as_os_str().as_encoded_bytes()]).to_string();
         let asked = Asked { requirements: wanted.named.clone(), imported: Vec::new(), key };
-        let _turn = self.turns.acquire().await;
+        let _turn = self.turns.take(&wanted.caller).await;
         let _process = LockFile::take(&store.lock(&asked.key)).await.map_err(Trouble::Files)?;
         let _evicting = self.evicting(store);
         Ok(Getting { manager: self, store, asked: &asked, live }.environment(host, root).await?)
@@ -271,13 +267,6 @@ impl PackageManager {
             let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
             troubles.insert(asked.key.clone(), (Instant::now(), trouble.again()));
         }
-    }
-
-    fn flight(&self, key: &str) -> Arc<Semaphore> {
-        let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those that nobody waits for any more.
-        flights.retain(|_, flight| Arc::strong_count(flight) > 1);
-        Arc::clone(flights.entry(key.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(1))))
     }
 }
 

@@ -91,18 +91,35 @@ impl Store {
     /// A client's own folder. Behind walls a client of a root server is another user each time, so inside it is open to all; nobody but us
     /// can come to it.
     pub(crate) fn client(&self, name: &str) -> io::Result<ClientFolder> {
-        let held = self.clients_lock()?;
-        // Whoever takes the caches away holds it for a few renames.
-        retry_on_intr(|| flock(&held, FlockOperation::LockShared))?;
-        let path = self.path("clients", name);
-        DirBuilder::new().recursive(true).create(&path)?;
-        fs::set_permissions(&path, Permissions::from_mode(0o777))?;
-        Ok(ClientFolder { path, _held: held })
+        loop {
+            let caches = self.path("clients", &self.newest_caches().to_string());
+            DirBuilder::new().recursive(true).mode(0o700).create(&caches)?;
+            let held = match File::open(&caches) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                held => held?,
+            };
+            // Otherwise they were not the newest any more, and somebody is removing them.
+            if flock(&held, FlockOperation::NonBlockingLockShared).is_ok() && fs::symlink_metadata(&caches).is_ok() {
+                let path = caches.join(name);
+                DirBuilder::new().recursive(true).create(&path)?;
+                fs::set_permissions(&path, Permissions::from_mode(0o777))?;
+                return Ok(ClientFolder { path, _held: held });
+            }
+        }
     }
 
-    /// Shared by whoever has a client's folder.
-    fn clients_lock(&self) -> io::Result<File> {
-        lock_file::open(&self.path("locks", "clients"))
+    /// The clients' caches by their numbers. What has none is nobody's, and comes first.
+    fn caches(&self) -> Vec<(Option<u64>, PathBuf)> {
+        let entries = fs::read_dir(self.root.join("clients")).into_iter().flatten().flatten();
+        let mut caches: Vec<_> =
+            entries.map(|entry| (entry.file_name().to_string_lossy().parse().ok(), entry.path())).collect();
+        caches.sort_unstable();
+        caches
+    }
+
+    /// The number of those that whoever comes takes.
+    fn newest_caches(&self) -> u64 {
+        self.caches().last().and_then(|(number, _)| *number).unwrap_or_default()
     }
 
     /// A folder in which something is made.
@@ -196,11 +213,13 @@ impl Store {
         self.sweep();
         self.forget_answers();
         let mut layers = self.layers();
-        let mut caches = size_of(&self.root.join("clients"));
         let mut total = layers.iter().map(|(_, _, bytes)| bytes).sum::<u64>();
         let most_caches = most.get() / 2;
-        if total + caches > most.get() && caches > most_caches && self.drop_caches().is_ok() {
-            caches = 0;
+        let all_caches = || size_of(&self.root.join("clients"));
+        let are_all_new = self.drop_old_caches();
+        let mut caches = all_caches();
+        if are_all_new && total + caches > most.get() && caches > most_caches && self.renew_caches().is_ok() {
+            caches = all_caches();
         }
         // Those that a client is at go at its end. Until then layers keep the half that is theirs.
         total += caches.min(most_caches);
@@ -215,16 +234,25 @@ impl Store {
         }
     }
 
-    /// Not while a client may be at it. Taken apart when the lock is free again, which this order of the two sees to.
-    fn drop_caches(&self) -> io::Result<()> {
-        let stage = self.stage()?;
-        let alone = self.clients_lock()?;
-        flock(&alone, FlockOperation::NonBlockingLockExclusive)?;
-        for entry in fs::read_dir(self.root.join("clients"))? {
-            let entry = entry?;
-            fs::rename(entry.path(), stage.folder.join(entry.file_name()))?;
-        }
+    /// Clients that come have new caches. Waiting until nobody is at the old ones would be for ever where installations overlap.
+    fn renew_caches(&self) -> io::Result<()> {
+        let next = self.newest_caches() + 1;
+        DirBuilder::new().mode(0o700).create(self.path("clients", &next.to_string()))?;
+        self.drop_old_caches();
         Ok(())
+    }
+
+    /// Removes caches that nobody comes to any more, unless a client is still at them. False if there are such: then those that are new stay,
+    /// and so there are never more than two.
+    fn drop_old_caches(&self) -> bool {
+        let mut caches = self.caches();
+        caches.pop();
+        let remove = |folder: &Path| -> io::Result<()> {
+            let held = File::open(folder)?;
+            flock(&held, FlockOperation::NonBlockingLockExclusive)?;
+            fs::rename(folder, self.stage()?.folder.join("old"))
+        };
+        caches.iter().filter(|(_, folder)| remove(folder).is_err()).count() == 0
     }
 
     /// Removes answers that nobody believes any more. Those of the future are among them.
@@ -439,7 +467,7 @@ mod tests {
             file.set_times(FileTimes::new().set_modified(then)).expect("set");
         }
         store.evict(Bytes::new(120));
-        assert_eq!(size_of(&store.path("clients", "uv")), 50);
+        assert_eq!(size_of(&store.root.join("clients")), 50);
         assert!(store.layer("a").is_none() && store.layer("b").is_some());
     }
 
@@ -456,7 +484,26 @@ mod tests {
         assert_eq!(store.layers().len(), 1);
         drop(client);
         store.evict(Bytes::new(120));
-        assert_eq!((store.layers().len(), size_of(&store.path("clients", "uv"))), (1, 0));
+        assert_eq!((store.layers().len(), size_of(&store.root.join("clients"))), (1, 0));
+    }
+
+    #[test]
+    fn caches_are_held_to_the_limit_while_installations_overlap() {
+        let (_folder, store) = store();
+        let mut client = store.client("uv").expect("made");
+        let mut most = 0;
+        for number in 0..100 {
+            fs::write(client.path().join(number.to_string()), [0; 20]).expect("ours");
+            let next = store.client("uv").expect("made");
+            assert!(client.path().is_dir(), "it stays while somebody has it");
+            client = next;
+            store.evict(Bytes::new(100));
+            most = most.max(size_of(&store.root.join("clients")));
+        }
+        assert!(most <= 200, "{most}");
+        drop(client);
+        store.evict(Bytes::new(0));
+        assert_eq!(size_of(&store.root.join("clients")), 0);
     }
 
     #[test]

@@ -1,5 +1,11 @@
 use std::collections::HashSet;
 
+/// The most names that are kept of one text. No program imports more; whoever writes one that does would have its reader keep and look up
+/// all of them.
+const MOST: usize = 4_096;
+/// The longest of them, in bytes. No registry has one that comes near it, and what is longer would have to be kept whole.
+const LONGEST: usize = 1_024;
+
 /// Names in the order in which they were found, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
@@ -9,7 +15,8 @@ pub(crate) struct Found {
 
 impl Found {
     pub(crate) fn add(&mut self, name: &str) {
-        if !self.seen.contains(name) {
+        let has_room = self.names.len() < MOST && name.len() <= LONGEST;
+        if has_room && !self.seen.contains(name) {
             self.seen.insert(name.to_owned());
             self.names.push(name.to_owned());
         }

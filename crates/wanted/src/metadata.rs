@@ -17,6 +17,11 @@ pub struct ScriptMetadata {
     pub requires_python: Option<String>,
 }
 
+impl ScriptMetadata {
+    /// The longest block that is read, in bytes: what it says is kept, and shown where it cannot be had.
+    pub const MAX_LENGTH: usize = 64 << 10;
+}
+
 /// Whether a version of Python is one of those that a script's `requires-python` names. What cannot be read names none in particular.
 pub fn python_satisfies(version: &str, requires: &str) -> bool {
     let specifiers = VersionSpecifiers::from_str(requires);
@@ -30,6 +35,9 @@ pub enum MetadataError {
     /// PEP 723 allows one.
     #[error("the script has more than one `# /// script` block: keep one")]
     SeveralBlocks,
+    /// Longer than [`ScriptMetadata::MAX_LENGTH`].
+    #[error("the script's `# /// script` block is longer than {} KiB", ScriptMetadata::MAX_LENGTH >> 10)]
+    TooLong,
     /// `requires-python` is not made of versions.
     #[error("`requires-python` is `{0}`, which is no list of versions: write it like `>=3.11`")]
     RequiresPython(String),
@@ -47,6 +55,8 @@ pub fn script_metadata(code: &str) -> Result<Option<ScriptMetadata>, MetadataErr
         let Some(("script", content)) = block(comment) else { continue };
         if metadata.is_some() {
             return Err(MetadataError::SeveralBlocks);
+        } else if content.len() > ScriptMetadata::MAX_LENGTH {
+            return Err(MetadataError::TooLong);
         }
         metadata = Some(content);
     }

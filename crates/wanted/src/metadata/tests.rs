@@ -61,8 +61,15 @@ fn time_is_linear_and_nesting_is_an_error() {
     for part in ["# /// script\n", "# ///\n", "#\n", "# /// a\n# ///\n", "# /// script\n# a\n# ///\n\n"] {
         drop(script_metadata(&part.repeat((1 << 20) / part.len())));
     }
-    let nested = format!("# /// script\n# a = {}\n# ///\n", "[".repeat(1 << 20));
-    assert!(matches!(script_metadata(&nested), Err(MetadataError::Toml(_))));
+    let block = |text: String| script_metadata(&format!("# /// script\n# {text}\n# ///\n"));
+    for nested in ["[", "a.", "{a=", "[[a."] {
+        let most = ScriptMetadata::MAX_LENGTH / nested.len() - 8;
+        assert!(matches!(block(format!("a = {}", nested.repeat(most))), Err(MetadataError::Toml(_))), "{nested}");
+        assert!(matches!(block(format!("{}a = 1", nested.repeat(most))), Err(MetadataError::Toml(_))), "{nested}");
+    }
+    let longest = ScriptMetadata::MAX_LENGTH - "a = ''\n".len();
+    assert!(block(format!("a = '{}'", "a".repeat(longest))).is_ok());
+    assert_eq!(block(format!("a = '{}'", "a".repeat(longest + 1))), Err(MetadataError::TooLong));
 }
 
 proptest! {
