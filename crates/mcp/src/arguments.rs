@@ -35,8 +35,20 @@ fn explain(
     }
     let path = error.path().to_string();
     let top = path.split(['.', '[']).next().unwrap_or_default();
-    let message = room::shortened(&format!("`{path}` cannot be used: {}", error.inner()), MOST_ECHO);
+    let message = room::shortened(&format!("`{path}` cannot be used: {}", in_words(error.inner())), MOST_ECHO);
     Refusal::new("arguments", message, format!("`{top}` is {}", wanted(schema, top)))
+}
+
+/// Without the names of Rust's numbers.
+fn in_words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let Some((what, expected)) = text.rsplit_once(", expected ") else { return text };
+    let expected = match expected {
+        "a nonzero u64" => "a whole number, 1 or more",
+        "u64" | "u32" | "usize" => "a whole number, 0 or more",
+        other => other,
+    };
+    format!("{what}, expected {expected}")
 }
 
 /// The schema of a tool's arguments.
@@ -179,6 +191,10 @@ mod tests {
             (
                 json!({"code": "1", "zzz": 1}),
                 "`zzz` is not an argument of this tool; there are `code`, `timeout_ms`, `args`",
+            ),
+            (
+                json!({"code": "1", "timeout_ms": -5}),
+                "`timeout_ms` cannot be used: invalid value: integer `-5`, expected a whole number, 0 or more; `timeout_ms` is \"Milliseconds\"",
             ),
             (
                 json!({"code": 1}),

@@ -39,6 +39,11 @@ pub struct Entry {
 pub enum Verdict {
     /// It ran.
     Ran(Box<Ran>),
+    /// What was asked for was done, and nothing ran.
+    Done {
+        /// What there is now: packages with their versions, or a Python.
+        what: Vec<String>,
+    },
     /// It was not started.
     Refused {
         /// Which argument was wrong. Not how: that may be in the caller's words.
@@ -58,6 +63,7 @@ impl Verdict {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Ran(_) => "ran",
+            Self::Done { .. } => "done",
             Self::Refused { .. } => "refused",
             Self::Cancelled => "cancelled",
             Self::Failed { .. } => "failed",

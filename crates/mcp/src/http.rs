@@ -2,6 +2,7 @@
 
 mod access;
 mod connections;
+mod names;
 mod oauth;
 mod sessions;
 mod throttle;
@@ -24,6 +25,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use self::access::authenticate;
+use self::names::{Names, check_names};
 use self::sessions::{Seal, own_sessions};
 use self::throttle::{Throttle, throttle};
 use crate::Server;
@@ -39,9 +41,6 @@ const MAX_BODY: usize = 64 << 20;
 
 /// In the range that the protocol leaves to servers.
 const REFUSED: i32 = -32000;
-
-const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
-const LOOPBACK_ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
 
 /// What an operator decides about a server.
 #[derive(Debug)]
@@ -104,11 +103,10 @@ fn router(
     (access, shares, kept): (Access, Shares, HttpSessions),
     end: CancellationToken,
 ) -> Router {
-    let hosts = LOOPBACK_HOSTS.map(str::to_owned).into_iter().chain(access.hosts.clone());
-    let origins = LOOPBACK_ORIGINS.map(str::to_owned).into_iter().chain(access.origins.clone());
+    let names = Names::new(&access.hosts, &access.origins);
     let config = StreamableHttpServerConfig::default()
-        .with_allowed_hosts(hosts)
-        .with_allowed_origins(origins)
+        .with_allowed_hosts(names.hosts.clone())
+        .with_allowed_origins(names.origins.clone())
         .with_max_request_body_bytes(MAX_BODY)
         .with_legacy_session_mode(kept == HttpSessions::Kept)
         .with_cancellation_token(end);
@@ -125,13 +123,17 @@ fn router(
     let limit = middleware::from_fn_with_state(Arc::new(Throttle::new(shares)), throttle);
     let guard = middleware::from_fn_with_state(Arc::clone(&access), authenticate);
     let own = middleware::from_fn_with_state(Arc::new(Seal::new(&random::<32>())), own_sessions);
-    let guarded =
-        Router::new().nest_service("/mcp", mcp.layer(own).layer(limit)).route("/metrics", get(metrics)).layer(guard);
-    let mut open = Router::new().route("/healthz", get(|| async { "ok" }));
-    if let Some(metadata) = access.oauth.as_ref().map(OAuth::metadata) {
-        for path in ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"] {
-            let metadata = metadata.clone();
-            open = open.route(path, get(|| async { Json(metadata) }));
+    let check = middleware::from_fn_with_state(Arc::new(names), check_names);
+    let guarded = Router::new()
+        .nest_service("/mcp", mcp.layer(own).layer(limit))
+        .route("/metrics", get(metrics).layer(check))
+        .layer(guard);
+    // Addresses are the operator's, and may have what is a pattern to the router's older versions.
+    let mut open = Router::new().without_v07_checks().route("/healthz", get(|| async { "ok" }));
+    if let Some(oauth) = &access.oauth {
+        for path in oauth.metadata_paths() {
+            let metadata = oauth.metadata();
+            open = open.route(&path, get(|| async { Json(metadata) }));
         }
     }
     let count = middleware::from_fn_with_state(Arc::clone(server), count);

@@ -9,6 +9,7 @@ mod hex;
 pub mod http;
 mod icons;
 mod live;
+mod malformed;
 mod metrics;
 mod mirror;
 pub mod profiles;

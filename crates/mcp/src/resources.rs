@@ -8,7 +8,7 @@ use rmcp::model::{
     ResourceTemplate,
 };
 use runtime::{RunError, Runtime};
-use sandbox::{FilePart, Language, Principal, SessionName, WorkspacePath};
+use sandbox::{Language, Principal, SessionName, WorkspacePath};
 use serde_json::json;
 
 use crate::result::mime_of;
@@ -99,8 +99,7 @@ pub(crate) async fn read(
             let session = SessionName::new(session).map_err(|_| not_found())?;
             let path = WorkspacePath::new(&*path).map_err(|_| not_found())?;
             // One more than there is room for shows that there is more.
-            let limit = part.limit.unwrap_or(usize::MAX).min(most.answer + 1) as u64;
-            let wanted = FilePart { offset: part.offset as u64, limit };
+            let (wanted, part) = part.around(most.answer + 1);
             let file = runtime.read_file((owner, &session), &path, wanted).await.map_err(|error| match error {
                 RunError::Refused(refusal) => ErrorData::resource_not_found(
                     format!("`{}`: {refusal}", room::shortened(name, MOST_NAME)),
@@ -108,7 +107,7 @@ pub(crate) async fn read(
                 ),
                 RunError::Failed(error) => ErrorData::internal_error(error.to_string(), None),
             })?;
-            file_contents(&file.bytes, name, mime_of(path.as_str()))
+            file_contents(part.of(&file.bytes), name, mime_of(path.as_str()))
         }
         uri::Resource::View => app::contents(),
     };

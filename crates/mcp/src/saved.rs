@@ -5,10 +5,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use runtime::RunError;
 use rustix::fs::{FlockOperation, flock};
-use sandbox::{EngineError, Principal, Refusal, SessionName};
+use sandbox::{Bytes, EngineError, Principal, Refusal, SessionName};
 use sha2::{Digest as _, Sha256};
 
 use crate::hex::hex;
@@ -16,14 +17,20 @@ use crate::runs;
 
 /// The most that one caller has.
 const MOST: usize = 32;
+/// What they may take of the operator's disk, all of a caller's together.
+const MOST_BYTES: u64 = 8 << 30;
 
 /// How names of what is being saved begin. No session's does.
 const DRAFT: &str = ".";
+
+const ENDING: &str = ".session";
 
 /// Where they are.
 #[derive(Debug)]
 pub(crate) struct Saved {
     folder: PathBuf,
+    /// Held from when it is known how many there are until there is one more.
+    counting: Mutex<()>,
 }
 
 /// A session that is being saved. Leaves nothing unless it is kept; of a server that was killed, the next one removes it.
@@ -45,7 +52,7 @@ fn failed(error: io::Error) -> RunError {
 
 impl Saved {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        let saved = Self { folder };
+        let saved = Self { folder, counting: Mutex::default() };
         saved.sweep();
         saved
     }
@@ -70,12 +77,8 @@ impl Saved {
     pub(crate) fn begin(&self, owner: &Principal, name: &SessionName) -> Result<Place, RunError> {
         let folder = self.folder_of(owner);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
-        let target = folder.join(format!("{name}.session"));
-        let saved = saved_in(&folder);
-        if saved.len() >= MOST && !saved.contains(&target) {
-            let message = format!("there are {MOST} saved sessions already");
-            return Err(Refusal::new("as", message, "save over one of them, by its name").into());
-        }
+        let target = folder.join(file_name(name));
+        check_room(&folder, &target, 0)?;
         loop {
             let draft = folder.join(format!("{DRAFT}{}", runs::new_name()));
             let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&draft);
@@ -88,34 +91,75 @@ impl Saved {
         }
     }
 
+    /// It is complete; how large it is.
+    pub(crate) fn keep(&self, place: &Place) -> Result<u64, RunError> {
+        let size = place.file.metadata().map_err(failed)?.len();
+        let _counting = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
+        check_room(place.target.parent().unwrap_or(&self.folder), &place.target, size)?;
+        fs::rename(&place.draft, &place.target).map_err(failed)?;
+        Ok(size)
+    }
+
     pub(crate) fn open(&self, owner: &Principal, name: &SessionName) -> Result<OwnedFd, RunError> {
-        match File::open(self.folder_of(owner).join(format!("{name}.session"))) {
+        match File::open(self.folder_of(owner).join(file_name(name))) {
             Ok(file) => Ok(file.into()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let message = format!("there is no saved session `{name}`");
-                Err(Refusal::new("session", message, "save one with `save_session`").into())
-            }
-            Err(error) => Err(failed(error)),
+            Err(error) => Err(not_had(error, name)),
         }
+    }
+
+    /// Names of what a caller has saved.
+    pub(crate) fn names(&self, owner: &Principal) -> Vec<String> {
+        names_in(&self.folder_of(owner))
+    }
+
+    pub(crate) fn remove(&self, owner: &Principal, name: &SessionName) -> Result<(), RunError> {
+        fs::remove_file(self.folder_of(owner).join(file_name(name))).map_err(|error| not_had(error, name))
     }
 }
 
-fn saved_in(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    entries.filter(|path| path.extension().is_some_and(|extension| extension == "session")).collect()
+fn not_had(error: io::Error, name: &SessionName) -> RunError {
+    if error.kind() != io::ErrorKind::NotFound {
+        return failed(error);
+    }
+    let message = format!("there is no saved session `{name}`");
+    Refusal::new("session", message, "`list_sessions` names those that there are; `save_session` makes one").into()
+}
+
+fn file_name(name: &SessionName) -> String {
+    format!("{name}{ENDING}")
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let mut names: Vec<String> =
+        names.filter_map(|name| Some(name.to_str()?.strip_suffix(ENDING)?.to_owned())).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Whether so much more may be saved there.
+fn check_room(folder: &Path, target: &Path, size: u64) -> Result<(), Refusal> {
+    let others: Vec<PathBuf> = names_in(folder)
+        .iter()
+        .map(|name| folder.join(format!("{name}{ENDING}")))
+        .filter(|path| path != target)
+        .collect();
+    let hint = "remove one with `close_session` and `saved`, or save over one; `list_sessions` names them";
+    if others.len() >= MOST {
+        return Err(Refusal::new("as", format!("there are {MOST} saved sessions already"), hint));
+    }
+    let taken: u64 = others.iter().filter_map(|path| fs::metadata(path).ok()).map(|file| file.len()).sum();
+    if taken.saturating_add(size) > MOST_BYTES {
+        let message = format!("saved sessions would take more than {}", Bytes::new(MOST_BYTES));
+        return Err(Refusal::new("as", message, hint));
+    }
+    Ok(())
 }
 
 impl Place {
     /// Where to write.
     pub(crate) fn file(&self) -> Result<OwnedFd, RunError> {
         Ok(self.file.try_clone().map_err(failed)?.into())
-    }
-
-    /// It is complete; how large it is.
-    pub(crate) fn keep(self) -> Result<u64, RunError> {
-        let size = self.file.metadata().map_err(failed)?.len();
-        fs::rename(&self.draft, &self.target).map_err(failed)?;
-        Ok(size)
     }
 }
 
@@ -142,7 +186,29 @@ mod tests {
         fs::write(&left, "half").expect("write");
         Saved::new(folder.path().to_owned());
         assert!(fs::symlink_metadata(left).is_err());
-        assert_eq!(place.keep().ok(), Some(0));
+        assert_eq!(saved.keep(&place).ok(), Some(0));
+    }
+
+    #[test]
+    fn so_many_are_saved_and_no_more() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let saved = Saved::new(folder.path().to_owned());
+        let ada = Principal::new("ada");
+        let name = |number: usize| SessionName::new(&format!("s{number}")).expect("a name");
+        // All of them at one time: each is let begin, and one is too many when it is done.
+        let places: Vec<Place> = (0..=MOST).map(|number| saved.begin(&ada, &name(number)).expect("a place")).collect();
+        let kept = places.into_iter().filter_map(|place| saved.keep(&place).ok()).count();
+        assert_eq!((kept, saved.names(&ada).len()), (MOST, MOST));
+        let refused = |number| saved.begin(&ada, &name(number)).err().map(|error| error.to_string());
+        assert!(refused(99).is_some_and(|text| text.contains("32 saved sessions")));
+        assert_eq!(refused(0), None, "over one that is there");
+        saved.remove(&ada, &name(0)).expect("there is one");
+        assert!(saved.remove(&ada, &name(0)).is_err(), "not twice");
+        assert_eq!(refused(99), None, "there is room again");
+        let large = saved.begin(&ada, &name(1)).expect("a place");
+        large.file.set_len(MOST_BYTES + 1).expect("holes take no room");
+        assert!(saved.keep(&large).is_err());
+        assert_eq!(fs::metadata(saved.folder_of(&ada).join("s1.session")).expect("what was there").len(), 0);
     }
 
     #[test]
@@ -154,7 +220,7 @@ mod tests {
         let place = saved.begin(&ada, &name).expect("a place");
         File::from(place.file().expect("a file")).write_all(b"state").expect("write");
         assert!(saved.open(&ada, &name).is_err(), "not before it is complete");
-        assert_eq!(place.keep().ok(), Some(5));
+        assert_eq!(saved.keep(&place).ok(), Some(5));
         let mut text = String::new();
         File::from(saved.open(&ada, &name).expect("saved")).read_to_string(&mut text).expect("read");
         assert_eq!(text, "state");

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult, CreateTaskResult,
-    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscribeRequestMethod,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams,
-    UpdateTaskParams,
+    CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::task_manager::{TaskExit, TaskManager};
@@ -33,7 +33,7 @@ use crate::tasks::Tasks;
 use crate::teller::{NO_LOGS, Teller, level_number};
 use crate::tools::{self, Run};
 use crate::witness::{Observers, Tracer, Witness};
-use crate::{icons, prompts, resources};
+use crate::{icons, malformed, prompts, resources};
 
 /// A run that takes longer becomes a task, for clients that know tasks.
 const TASK_AFTER: Duration = Duration::from_secs(20);
@@ -211,19 +211,20 @@ impl Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let (caller, live) = (principal(&context), Live::default());
+        let witness = Witness::of(tools::INSTALL_PACKAGES, &self.server.observers, caller.clone(), &context);
         let mut teller = Teller::new(&context, self.log_level.load(Ordering::Relaxed));
         tokio::select! {
             biased;
-            result = tools::install_packages(&self.server.runtime, &caller, request.arguments, live.clone()) => Ok(result.into()),
+            result = tools::install_packages(&self.server.runtime, &caller, request.arguments, (live.clone(), witness)) => Ok(result.into()),
             () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
             never = teller.tell_on(live.clone()) => match never {},
         }
     }
 
     /// The manager of a task that is this caller's. Fixtures' have no owner.
-    fn task(&self, task: &str, context: &RequestContext<RoleServer>) -> Result<&TaskManager, ErrorData> {
+    fn task(&self, task: &str, context: &RequestContext<RoleServer>) -> Result<TaskManager, ErrorData> {
         match &self.server.fixtures {
-            Some(_) => Ok(&self.server.tasks.manager),
+            Some(_) => Ok(self.server.tasks.manager.clone()),
             None => self.server.tasks.of(task, &principal(context)),
         }
     }
@@ -235,7 +236,7 @@ impl Connection {
         owner: Principal,
         witness: &mut Witness,
     ) -> Result<Plan, Refusal> {
-        self.server.admit(tools::prepare(arguments, owner)?, witness)
+        self.server.admit(tools::prepare(arguments, owner)?, witness).map_err(tools::in_arguments)
     }
 
     /// Until a run has taken long, and its caller may have one more task.
@@ -251,8 +252,7 @@ impl Connection {
     /// The run goes on by itself, and the client asks for it now and then.
     fn become_task(&self, mut going: Going, run: Run) -> CreateTaskResult {
         let runs = Arc::clone(&self.server.runs);
-        let owner = run.owner.clone();
-        let task = self.server.tasks.manager.spawn(self.server.tasks.options(), move |context| {
+        let task = self.server.tasks.spawn(run.owner.clone(), move |context| {
             Box::pin(async move {
                 loop {
                     tokio::select! {
@@ -269,7 +269,6 @@ impl Connection {
                 }
             })
         });
-        self.server.tasks.own(&task.task_id, owner);
         CreateTaskResult::new(task)
     }
 }
@@ -348,7 +347,9 @@ impl ServerHandler for Connection {
             }
             tools::CONFIGURE_ENVIRONMENT => {
                 let caller = principal(&context);
-                Ok(tools::configure_environment(&self.server.runtime, &caller, request.arguments).await.into())
+                let witness =
+                    Witness::of(tools::CONFIGURE_ENVIRONMENT, &self.server.observers, caller.clone(), &context);
+                Ok(tools::configure_environment(&self.server.runtime, &caller, request.arguments, witness).await.into())
             }
             tools::GET_ENVIRONMENT => {
                 let caller = principal(&context);
@@ -357,9 +358,14 @@ impl ServerHandler for Connection {
             other => {
                 let caller = principal(&context);
                 let call = tools::Call { runtime: &self.server.runtime, caller: &caller, room: room(&context) };
-                match call.of_sessions(other, request.arguments, self.server.saved.as_ref()).await {
-                    Some(result) => Ok(result.into()),
-                    None => Err(ErrorData::invalid_params(tools::unknown(other), None)),
+                tokio::select! {
+                    biased;
+                    done = call.of_sessions(other, request.arguments, self.server.saved.as_ref()) => match done {
+                        Some(result) => Ok(result.into()),
+                        None => Err(ErrorData::invalid_params(tools::unknown(other), None)),
+                    },
+                    // It may be waiting behind a cell, and must not be done when nobody wants it any more.
+                    () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
                 }
             }
         }
@@ -477,6 +483,16 @@ impl ServerHandler for Connection {
             Some(_) => Fixtures::subscribe(&request.uri),
             None => Err(ErrorData::method_not_found::<UnsubscribeRequestMethod>()),
         }
+    }
+
+    /// What could not be read as a request that it is named after comes here, too.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(malformed::explain(&request)
+            .unwrap_or_else(|| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)))
     }
 
     async fn get_task(

@@ -1,6 +1,7 @@
 //! MCP over standard input and output, or another pair of streams.
 
 mod lines;
+mod shape;
 
 use std::io;
 use std::pin::Pin;

@@ -24,7 +24,7 @@ use crate::saved::Saved;
 pub(crate) use environment::{configure_environment, get_environment};
 pub(crate) use list_runtimes::{list_runtimes, runtime_document};
 pub(crate) use packages::{install_packages, list_packages};
-pub(crate) use run_code::{Run, prepare};
+pub(crate) use run_code::{Run, in_arguments, prepare};
 
 /// A tool as clients see it.
 struct Description {
@@ -124,8 +124,8 @@ impl Call<'_> {
             WRITE_FILE => self.write_file(given).await,
             READ_FILE => self.read_file(given).await,
             LIST_FILES => self.list_files(given).await,
-            LIST_SESSIONS => self.list_sessions(given),
-            CLOSE_SESSION => self.close_session(given),
+            LIST_SESSIONS => self.list_sessions(given, saved),
+            CLOSE_SESSION => self.close_session(given, saved),
             FORK_SESSION => self.fork_session(given).await,
             SAVE_SESSION => self.save_session(given, saved).await,
             RESTORE_SESSION => self.restore_session(given, saved).await,

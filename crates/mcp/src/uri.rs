@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use sandbox::FilePart;
 
 use crate::app;
 
@@ -72,6 +73,19 @@ pub(crate) struct Part {
 }
 
 impl Part {
+    /// What has to be read for it, and which part of that it is: characters at its ends may begin or end outside.
+    pub(crate) fn around(self, most: usize) -> (FilePart, Self) {
+        /// What a character has beside its first byte.
+        const REST: usize = 3;
+        let before = self.offset.min(REST);
+        let limit = self.limit.unwrap_or(usize::MAX).min(most);
+        let wanted = FilePart {
+            offset: (self.offset - before) as u64,
+            limit: limit.saturating_add(before).saturating_add(REST) as u64,
+        };
+        (wanted, Self { offset: before, limit: Some(limit) })
+    }
+
     /// The part of these bytes. Characters are not cut in two: one that lies across the start is in it, one across the end is not.
     pub(crate) fn of(self, bytes: &[u8]) -> &[u8] {
         let character = |place: usize| {
@@ -152,6 +166,13 @@ mod tests {
             let parts: Vec<&[u8]> = (0..text.len()).step_by(size).map(part).collect();
             assert!(parts.iter().all(|part| std::str::from_utf8(part).is_ok()), "{size}: {parts:?}");
             assert_eq!(parts.concat(), text, "{size}");
+        }
+        for (offset, limit) in (0..=text.len()).flat_map(|offset| (4..12).map(move |limit| (offset, limit))) {
+            let part = Part { offset, limit: Some(limit) };
+            let (wanted, inner) = part.around(usize::MAX);
+            let start = usize::try_from(wanted.offset).expect("small");
+            let end = text.len().min(start + usize::try_from(wanted.limit).expect("small"));
+            assert_eq!(inner.of(&text[start..end]), part.of(text), "{offset} {limit}");
         }
         assert_eq!(Part { offset: 99, limit: None }.of(text), b"");
         assert_eq!(Part { offset: 1, limit: Some(usize::MAX) }.of(b"abc"), b"bc");

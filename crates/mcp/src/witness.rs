@@ -1,5 +1,6 @@
 //! Sees that what becomes of a call of `run_code` is known, however it ends: in the audit log, in the server's own log, in its metrics,
-//! and in the caller's trace. None of them gets the code, its input or its output.
+//! and in the caller's trace. None of them gets the code, its input or its output. The same of calls that change what runs find: packages that
+//! are installed, and the Python that is chosen.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,12 +42,13 @@ impl Tracer {
         Self(global::tracer("belljar"))
     }
 
-    fn start(&self, context: &RequestContext<RoleServer>) -> BoxedSpan {
+    fn start(&self, tool: &'static str, context: &RequestContext<RoleServer>) -> BoxedSpan {
         let parent = global::get_text_map_propagator(|propagator| propagator.extract(&Carrier(context)));
-        let span = self.0.span_builder("tools/call run_code").with_kind(SpanKind::Server).with_attributes([
-            KeyValue::new("mcp.method.name", "tools/call"),
-            KeyValue::new("gen_ai.tool.name", RUN_CODE),
-        ]);
+        let span = self
+            .0
+            .span_builder(format!("tools/call {tool}"))
+            .with_kind(SpanKind::Server)
+            .with_attributes([KeyValue::new("mcp.method.name", "tools/call"), KeyValue::new("gen_ai.tool.name", tool)]);
         self.0.build_with_context(span, &parent)
     }
 }
@@ -72,7 +74,8 @@ impl Extractor for Carrier<'_> {
 #[derive(Debug)]
 pub(crate) struct Witness {
     observers: Arc<Observers>,
-    /// The name of the run.
+    tool: &'static str,
+    /// The name of the run, or of the call.
     run: String,
     principal: Principal,
     code_sha256: Option<String>,
@@ -84,13 +87,24 @@ pub(crate) struct Witness {
 
 impl Witness {
     pub(crate) fn new(observers: &Arc<Observers>, principal: Principal, context: &RequestContext<RoleServer>) -> Self {
+        Self::of(RUN_CODE, observers, principal, context)
+    }
+
+    /// Of a call of another tool.
+    pub(crate) fn of(
+        tool: &'static str,
+        observers: &Arc<Observers>,
+        principal: Principal,
+        context: &RequestContext<RoleServer>,
+    ) -> Self {
         Self {
             observers: Arc::clone(observers),
+            tool,
             run: runs::new_name(),
             principal,
             code_sha256: None,
             limits: None,
-            span: observers.tracer.as_ref().map(|tracer| tracer.start(context)),
+            span: observers.tracer.as_ref().map(|tracer| tracer.start(tool, context)),
             verdict: Verdict::Cancelled,
         }
     }
@@ -102,9 +116,13 @@ impl Witness {
 
     /// What is asked for. Refuses what could not be written down.
     pub(crate) fn reads(&mut self, request: &Request) -> Result<(), Refusal> {
-        let Some(audit) = &self.observers.audit else { return Ok(()) };
-        self.code_sha256 = Some(hash_of(&request.code));
-        if audit.is_writable() {
+        self.code_sha256 = self.observers.audit.is_some().then(|| hash_of(&request.code));
+        self.can_write()
+    }
+
+    /// Whether it could be written down.
+    pub(crate) fn can_write(&self) -> Result<(), Refusal> {
+        if self.observers.audit.as_ref().is_none_or(Audit::is_writable) {
             return Ok(());
         }
         let message = "this server must write down every run, and its audit log cannot be written";
@@ -121,6 +139,11 @@ impl Witness {
         self.verdict = Verdict::Refused { reason: refusal.argument().to_owned() };
     }
 
+    /// It was done, or not; what there is now.
+    pub(crate) fn did(mut self, done: Result<Vec<String>, &RunError>) {
+        self.verdict = done.map_or_else(verdict_of, |what| Verdict::Done { what });
+    }
+
     /// It came to an end.
     pub(crate) fn saw(mut self, ended: &Result<Outcome, RunError>) {
         self.verdict = match ended {
@@ -128,11 +151,7 @@ impl Witness {
                 self.observers.metrics.ran(outcome);
                 Verdict::Ran(Box::new(self.ran(outcome)))
             }
-            Err(RunError::Refused(refusal)) => Verdict::Refused { reason: refusal.argument().to_owned() },
-            Err(RunError::Failed(error)) => {
-                let causes = std::iter::successors(Some(error as &dyn std::error::Error), |cause| cause.source());
-                Verdict::Failed { reason: causes.map(ToString::to_string).collect::<Vec<_>>().join(": ") }
-            }
+            Err(error) => verdict_of(error),
         };
     }
 
@@ -171,11 +190,13 @@ impl Witness {
                 exit_code = ran.exit_code,
                 wall_ms = ran.used_wall_ms,
                 cpu_ms = ran.used_cpu_ms,
-                "run_code"
+                "{}", self.tool
             ),
             // Why it was refused may say what the caller sent.
-            Verdict::Refused { .. } | Verdict::Cancelled => tracing::info!(run, %principal, verdict, "run_code"),
-            Verdict::Failed { reason } => tracing::error!(run, %principal, verdict, reason, "run_code"),
+            Verdict::Done { .. } | Verdict::Refused { .. } | Verdict::Cancelled => {
+                tracing::info!(run, %principal, verdict, "{}", self.tool);
+            }
+            Verdict::Failed { reason } => tracing::error!(run, %principal, verdict, reason, "{}", self.tool),
         }
     }
 
@@ -190,7 +211,7 @@ impl Witness {
                 KeyValue::new("belljar.isolation", ran.isolation.clone()),
                 KeyValue::new("belljar.status", ran.status.clone()),
             ]),
-            Verdict::Refused { .. } | Verdict::Cancelled => {}
+            Verdict::Done { .. } | Verdict::Refused { .. } | Verdict::Cancelled => {}
             Verdict::Failed { reason } => span.set_status(SpanStatus::error(reason.clone())),
         }
         span.end();
@@ -199,17 +220,29 @@ impl Witness {
 
 impl Drop for Witness {
     fn drop(&mut self) {
-        self.observers.metrics.count(&self.verdict);
+        if self.tool == RUN_CODE {
+            self.observers.metrics.count(&self.verdict);
+        }
         self.log();
         self.end_span();
         if let Some(audit) = &self.observers.audit {
             audit.record(Entry {
                 run: std::mem::take(&mut self.run),
                 principal: self.principal.to_string(),
-                tool: RUN_CODE.to_owned(),
+                tool: self.tool.to_owned(),
                 code_sha256: self.code_sha256.take(),
                 verdict: std::mem::replace(&mut self.verdict, Verdict::Cancelled),
             });
+        }
+    }
+}
+
+fn verdict_of(error: &RunError) -> Verdict {
+    match error {
+        RunError::Refused(refusal) => Verdict::Refused { reason: refusal.argument().to_owned() },
+        RunError::Failed(error) => {
+            let causes = std::iter::successors(Some(error as &dyn std::error::Error), |cause| cause.source());
+            Verdict::Failed { reason: causes.map(ToString::to_string).collect::<Vec<_>>().join(": ") }
         }
     }
 }

@@ -3,6 +3,8 @@
 
 mod keys;
 
+use std::collections::BTreeSet;
+
 use jsonwebtoken::Validation;
 use sandbox::Principal;
 use serde::Deserialize;
@@ -12,6 +14,7 @@ use url::{Host, Url};
 use self::keys::Keys;
 use super::access::Denied;
 
+const METADATA: &str = "/.well-known/oauth-protected-resource";
 /// The longest name of a caller.
 const MOST_NAME: usize = 255;
 /// How far clocks may be apart, in seconds.
@@ -97,11 +100,20 @@ impl OAuth {
         })
     }
 
+    /// Where clients look for it (RFC 9728): behind our own path, which a proxy may have made another.
+    fn metadata_path(&self) -> String {
+        format!("{METADATA}{}", self.resource.path().trim_end_matches('/'))
+    }
+
+    /// There, and where clients look that go by the address of the server.
+    pub(super) fn metadata_paths(&self) -> BTreeSet<String> {
+        BTreeSet::from([METADATA.to_owned(), format!("{METADATA}/mcp"), self.metadata_path()])
+    }
+
     /// What a client that is not let in is told beside the error.
     pub(super) fn challenge(&self, denied: Denied) -> Vec<String> {
         let mut metadata = self.resource.clone();
-        let path = self.resource.path().trim_end_matches('/');
-        metadata.set_path(&format!("/.well-known/oauth-protected-resource{path}"));
+        metadata.set_path(&self.metadata_path());
         let mut parameters = vec![format!("resource_metadata=\"{metadata}\"")];
         if denied != Denied::Invalid && !self.config.scopes.is_empty() {
             parameters.push(format!("scope=\"{}\"", self.config.scopes.join(" ")));

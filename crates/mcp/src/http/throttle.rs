@@ -25,6 +25,8 @@ const BODY_TIME: Duration = Duration::from_mins(1);
 const MOST_BYTES: usize = 2 * MAX_BODY;
 /// Streams that a caller may listen on at one time.
 const MOST_STREAMS: u32 = 64;
+/// Requests that a caller may have which are no calls, or of which nobody knows yet: they are being read. As many as calls, where those may be more.
+const MOST_OTHERS: u32 = 256;
 /// Rates of callers who have not been here for a while are forgotten when there are this many.
 const MOST_RATES: usize = 4096;
 
@@ -36,7 +38,7 @@ const SESSIONS_A_SECOND: NonZeroU32 = NonZeroU32::new(10).unwrap();
 /// What each caller may ask for.
 #[derive(Debug, Clone, Copy)]
 pub struct Shares {
-    /// Calls of tools that have not been answered yet.
+    /// Calls of tools, and other requests that may have to wait, that have not been answered yet.
     pub calls: u32,
     /// Requests a second, in the long run; as many at once. None: as many as it likes.
     pub rate: Option<NonZeroU32>,
@@ -64,18 +66,21 @@ type Uses = HashMap<Principal, Use>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Use {
     calls: u32,
+    /// Requests that are no calls, or not read yet.
+    others: u32,
     bytes: usize,
     /// Streams that it listens on.
     streams: u32,
 }
 
 impl Use {
-    const NONE: Self = Self { calls: 0, bytes: 0, streams: 0 };
+    const NONE: Self = Self { calls: 0, others: 0, bytes: 0, streams: 0 };
     const CALL: Self = Self { calls: 1, ..Self::NONE };
+    const OTHER: Self = Self { others: 1, ..Self::NONE };
     const STREAM: Self = Self { streams: 1, ..Self::NONE };
 
-    fn bytes(bytes: usize) -> Self {
-        Self { bytes, ..Self::NONE }
+    fn with_bytes(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
     }
 }
 
@@ -84,6 +89,7 @@ impl Use {
 enum Excess {
     Rate { wait: Duration },
     Calls { most: u32 },
+    Others { most: u32 },
     Bytes,
     Streams,
 }
@@ -115,10 +121,18 @@ impl Throttle {
     fn hold(&self, caller: &Principal, what: Use) -> Result<Held, Excess> {
         let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
         let had = uses.get(caller).copied().unwrap_or(Use::NONE);
-        let has =
-            Use { calls: had.calls + what.calls, bytes: had.bytes + what.bytes, streams: had.streams + what.streams };
+        let has = Use {
+            calls: had.calls + what.calls,
+            others: had.others + what.others,
+            bytes: had.bytes + what.bytes,
+            streams: had.streams + what.streams,
+        };
         if has.calls > self.shares.calls {
             return Err(Excess::Calls { most: self.shares.calls });
+        }
+        let most_others = self.shares.calls.max(MOST_OTHERS);
+        if has.others > most_others {
+            return Err(Excess::Others { most: most_others });
         }
         if has.bytes > MOST_BYTES {
             return Err(Excess::Bytes);
@@ -144,6 +158,7 @@ impl Drop for Held {
         let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(has) = uses.get_mut(&self.caller) {
             has.calls -= self.what.calls;
+            has.others -= self.what.others;
             has.bytes -= self.what.bytes;
             has.streams -= self.what.streams;
             if *has == Use::NONE {
@@ -159,6 +174,9 @@ impl Excess {
             Self::Rate { wait } => (*wait, "too many requests a second".to_owned()),
             Self::Calls { most } => {
                 (Duration::from_secs(1), format!("{most} calls of yours have not been answered yet, which is the most"))
+            }
+            Self::Others { most } => {
+                (Duration::from_secs(1), format!("{most} requests of yours are on the way, which is the most"))
             }
             Self::Streams => {
                 (Duration::from_secs(1), format!("you listen on {MOST_STREAMS} streams already, which is the most"))
@@ -180,7 +198,8 @@ impl Excess {
 pub(super) async fn throttle(State(throttle): State<Arc<Throttle>>, request: Request, next: Next) -> Response {
     let caller = request.extensions().get::<Principal>().cloned().unwrap_or_default();
     if request.method() != Method::POST {
-        let held = match throttle.hold(&caller, if request.method() == Method::GET { Use::STREAM } else { Use::NONE }) {
+        let held = match throttle.hold(&caller, if request.method() == Method::GET { Use::STREAM } else { Use::OTHER })
+        {
             Ok(held) => held,
             Err(excess) => return excess.answer(&caller),
         };
@@ -190,7 +209,7 @@ pub(super) async fn throttle(State(throttle): State<Arc<Throttle>>, request: Req
         return excess.answer(&caller);
     }
     let (mut parts, body) = request.into_parts();
-    let announced = match throttle.hold(&caller, Use::bytes(body_size(&parts.headers))) {
+    let announced = match throttle.hold(&caller, Use::OTHER.with_bytes(body_size(&parts.headers))) {
         Ok(bytes) => bytes,
         Err(excess) => return excess.answer(&caller),
     };
@@ -211,13 +230,15 @@ pub(super) async fn throttle(State(throttle): State<Arc<Throttle>>, request: Req
     }
     // What it really has, which is no more than what it said.
     drop(announced);
-    let what = Use { bytes: body.len(), ..if wanted == Wanted::Call { Use::CALL } else { Use::NONE } };
-    let held = match throttle.hold(&caller, what) {
+    let what = if wanted == Wanted::Call { Use::CALL } else { Use::OTHER };
+    let held = match throttle.hold(&caller, what.with_bytes(body.len())) {
         Ok(held) => Arc::new(held),
         Err(excess) => return excess.answer(&caller),
     };
     // A call goes on as long as its handler does, which has these parts; in the older era also when its client has hung up.
-    parts.extensions.insert(Arc::clone(&held));
+    if wanted == Wanted::Call {
+        parts.extensions.insert(Arc::clone(&held));
+    }
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
     keep(response, held)
 }
@@ -242,11 +263,25 @@ fn body_size(headers: &HeaderMap) -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     Session,
-    /// Somebody waits for its answer for long.
+    /// Its answer may take long: a file is read when the session that has it is not busy, and then it may be large.
     Call,
-    /// Cancelling is among these: it must be possible whatever goes on.
+    /// What never waits. Cancelling is among these: it must be possible whatever goes on.
     Little,
 }
+
+/// Requests that never wait, beside notifications. Others may, also such as there are not yet.
+const NEVER_WAIT: &[&str] = &[
+    "ping",
+    "server/discover",
+    "logging/setLevel",
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
+];
 
 impl Wanted {
     fn read(body: &Bytes) -> Self {
@@ -258,8 +293,10 @@ impl Wanted {
 
         match &*serde_json::from_slice::<Message<'_>>(body).unwrap_or_default().method {
             "initialize" => Self::Session,
-            "tools/call" => Self::Call,
-            _ => Self::Little,
+            // An answer of the client's, or what makes no sense.
+            "" => Self::Little,
+            method if method.starts_with("notifications/") || NEVER_WAIT.contains(&method) => Self::Little,
+            _ => Self::Call,
         }
     }
 }
@@ -287,10 +324,23 @@ mod tests {
     fn memory_is_each_callers_own() {
         let throttle = Throttle::new(Shares::default());
         let ada = Principal::new("ada");
-        let large = Use::bytes(MAX_BODY);
+        let large = Use::OTHER.with_bytes(MAX_BODY);
         let _held = [throttle.hold(&ada, large).expect("one"), throttle.hold(&ada, large).expect("two")];
-        assert!(matches!(throttle.hold(&ada, Use::bytes(1)), Err(Excess::Bytes)));
+        assert!(matches!(throttle.hold(&ada, Use::OTHER.with_bytes(1)), Err(Excess::Bytes)));
         assert!(throttle.hold(&Principal::new("grace"), large).is_ok());
+    }
+
+    /// With calls, they are less than there are connections: nobody locks out the others.
+    #[test]
+    fn requests_that_are_no_calls_have_a_limit_of_their_own() {
+        let throttle = Throttle::new(Shares::default());
+        let ada = Principal::new("ada");
+        let held: Vec<Held> = (0..MOST_OTHERS).map(|_| throttle.hold(&ada, Use::OTHER).expect("one more")).collect();
+        assert!(matches!(throttle.hold(&ada, Use::OTHER), Err(Excess::Others { most: MOST_OTHERS })));
+        assert!(throttle.hold(&ada, Use::CALL).is_ok());
+        assert!(throttle.hold(&Principal::new("grace"), Use::OTHER).is_ok());
+        drop(held);
+        assert!(throttle.hold(&ada, Use::OTHER).is_ok());
     }
 
     #[test]
@@ -304,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn only_calls_of_tools_are_calls() {
+    fn what_may_wait_is_a_call() {
         for (body, expected) in [
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}"#, Wanted::Call),
             (r#"{"params":{"method":"x"},"method":"tools\/call"}"#, Wanted::Call),
@@ -312,6 +362,12 @@ mod tests {
                 r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"method":"tools/call"}}"#,
                 Wanted::Little,
             ),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x"}}"#, Wanted::Call),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"x"}}"#, Wanted::Call),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"completion/complete"}"#, Wanted::Call),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}"#, Wanted::Call),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, Wanted::Little),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tasks/cancel"}"#, Wanted::Little),
             (r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, Wanted::Session),
             (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Wanted::Little),
             ("no JSON", Wanted::Little),

@@ -12,6 +12,7 @@ use rmcp::service::{NotificationContext, RequestContext, Service, ServiceRole};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::{Call, Connection, Contract, Profile, code_runner_mcp, zod};
+use crate::malformed;
 use crate::room::Room;
 use crate::runs::new_name;
 use crate::server::Server;
@@ -142,6 +143,11 @@ impl ServerHandler for Mask {
         if request.method == "logging/setLevel" && self.logs() {
             let level = request.params.as_ref().and_then(|params| params.get("level").cloned()).unwrap_or_default();
             return Err(ErrorData::internal_error(zod::bad_level(&level), None));
+        }
+        if let "tools/call" | "tools/list" = &*request.method
+            && let Some(fault) = malformed::fault(&request)
+        {
+            return Err(ErrorData::invalid_params(fault, None));
         }
         Err(no_method())
     }

@@ -1,5 +1,7 @@
 //! `@runno/mcp` 0.10.6: six languages, in WebAssembly only.
 
+mod paths;
+
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -15,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::transcript::Transcript;
-use super::{Call, Contract, Verdict, WORKSPACE, identity, said, sentence, tool, why};
+use super::{Call, Contract, Verdict, identity, said, sentence, tool, why};
 use crate::arguments;
 use crate::result::mime_of;
 use crate::room;
@@ -26,9 +28,6 @@ const RUN_CODE_WITH_FILES: &str = "run_code_with_files";
 
 /// How long a program may take, and its compiler.
 const TIME: Duration = Duration::from_secs(10);
-
-/// What a program is called there.
-const PROGRAM: &str = "/program";
 
 /// How the original names a language, and we.
 const RUNTIMES: &[(&str, &str)] = &[
@@ -119,9 +118,11 @@ async fn run(call: &Call<'_>) -> Result<CallToolResult, Refusal> {
     }
     let is_compiled = ["c", "cpp"].contains(language);
     let names = given.input_files.iter().map(|file| file.name.as_str());
-    let names = names.chain(given.output_file_names.iter().map(String::as_str));
+    let names: HashSet<&str> = names.chain(given.output_file_names.iter().map(String::as_str)).collect();
+    let code = print_for(language, &given.code).to_owned() + &paths::moved(&given.code, &names);
+    let program = sandbox::Language::find(language).map(|language| language.names_for(code.as_bytes()).source);
     let request = Request {
-        code: (print_for(language, &given.code).to_owned() + &moved(&given.code, &names.collect())).into_bytes(),
+        code: code.into_bytes(),
         language: Some((*language).to_owned()),
         compiler_args: if is_compiled { vec!["-O2".to_owned(), "-Werror".to_owned()] } else { Vec::new() },
         files: given.input_files.iter().map(input_file).collect::<Result<_, _>>()?,
@@ -135,7 +136,7 @@ async fn run(call: &Call<'_>) -> Result<CallToolResult, Refusal> {
         Ok(outcome) => outcome,
         Err(error) => return Ok(said([why(&error)], Verdict::Error)),
     };
-    let terminal = call.fit(&terminal(&heard, language));
+    let terminal = call.fit(&paths::moved_back(&heard.text(), &program.unwrap_or_default(), &names));
     let mut room = call.room().answer.saturating_sub(room::encoded(&terminal));
     let mut result = said([first_block(&outcome), "Following is the TTY output.".to_owned(), terminal], Verdict::Fine);
     result.content.extend(given.output_file_names.iter().map(|name| output_file(&outcome.files, name, &mut room)));
@@ -159,39 +160,6 @@ fn first_block(outcome: &Outcome) -> String {
         Status::TimedOut => "Execution timed out.".to_owned(),
         Status::LimitExceeded(_) | Status::Cancelled => "The program was terminated.".to_owned(),
     }
-}
-
-/// The output, in which the program and its files are where the original has them.
-fn terminal(heard: &Transcript, language: &str) -> String {
-    let file = sandbox::Language::find(language).map_or("", |language| language.source);
-    heard.text().replace(&format!("{WORKSPACE}/{file}"), PROGRAM).replace(&format!("{WORKSPACE}/"), "/")
-}
-
-/// A program with the names of its files as they are here: theirs are at the root of the file system, ours in a folder. Each place in it is moved
-/// once, whatever the files are called.
-fn moved(code: &str, names: &HashSet<&str>) -> String {
-    let mut moved = String::with_capacity(code.len());
-    let mut rest = code;
-    while let Some((before, quote, after)) = split_at_quote(rest) {
-        moved.push_str(before);
-        moved.push(quote);
-        rest = after;
-        if let Some((name, after)) =
-            after.split_once(quote).filter(|(name, _)| name.starts_with('/') && names.contains(name))
-        {
-            moved.extend([WORKSPACE, name]);
-            moved.push(quote);
-            rest = after;
-        }
-    }
-    moved + rest
-}
-
-fn split_at_quote(text: &str) -> Option<(&str, char, &str)> {
-    let at = text.find(['"', '\''])?;
-    let (before, rest) = text.split_at_checked(at)?;
-    let quote = rest.chars().next()?;
-    Some((before, quote, rest.strip_prefix(quote)?))
 }
 
 fn input_file(file: &File) -> Result<InputFile, Refusal> {
@@ -293,19 +261,5 @@ mod tests {
             |kind: &str| written.as_array().map_or(0, |all| all.iter().filter(|it| it["type"] == kind).count());
         assert_eq!((of_kind("resource"), of_kind("text")), (2, 998));
         assert_eq!(written[2]["text"], "Output file /a.bin has 3000 bytes, for which the result has no room.");
-    }
-
-    #[test]
-    fn names_are_moved_once() {
-        let names = HashSet::from(["/a", "/box/a", "/d/b.txt", "c"]);
-        for (code, expected) in [
-            ("open('/a')", "open('/box/a')"),
-            ("open(\"/d/b.txt\", 'r')", "open(\"/box/d/b.txt\", 'r')"),
-            ("'/a\" '/box/a' 'c' it's '/a'", "'/a\" '/box/box/a' 'c' it's '/box/a'"),
-            ("''/a'", "''/box/a'"),
-            ("\"", "\""),
-        ] {
-            assert_eq!(moved(code, &names), expected);
-        }
     }
 }

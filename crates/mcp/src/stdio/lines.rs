@@ -1,19 +1,21 @@
 //! A client's lines, on their way to rmcp.
 //!
-//! rmcp passes over what it cannot read, and whoever sent that waits for ever. Where such a line says which request it is, another goes on in
-//! its place: one for nothing, which [`unreadable`] knows, and that is answered by that number.
+//! rmcp passes over what it cannot read, or refuses it without saying which request that was, and whoever sent it waits for ever. Where such a
+//! line says which request it is, another goes on in its place: one for nothing, which [`unreadable`] knows, and that is answered by that number.
 
 use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use rmcp::model::{ClientRequest, JsonRpcMessage, JsonRpcRequest, RequestId};
+use rmcp::model::{ClientRequest, ErrorCode, JsonRpcMessage, JsonRpcRequest, RequestId};
 use rmcp::service::RxJsonRpcMessage;
 use rmcp::{ErrorData, RoleServer};
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, ReadBuf};
+
+use super::shape::{Fault, Shape};
 
 /// The longest line. A program's files are in it.
 pub(crate) const LONGEST: usize = 64 << 20;
@@ -33,8 +35,10 @@ pub(super) fn unreadable(message: &RxJsonRpcMessage<RoleServer>) -> Option<(Requ
         return None;
     };
     let why = || request.params.as_ref()?.get("why")?.as_str();
+    let code = || request.params.as_ref()?.get("code")?.as_i64()?.try_into().ok().map(ErrorCode);
+    let code = code().unwrap_or(ErrorCode::PARSE_ERROR);
     (request.method == UNREADABLE)
-        .then(|| (id.clone(), ErrorData::parse_error(why().unwrap_or("the request cannot be read").to_owned(), None)))
+        .then(|| (id.clone(), ErrorData::new(code, why().unwrap_or("the request cannot be read").to_owned(), None)))
 }
 
 /// Gives lines on as they are, if they can be read.
@@ -97,11 +101,16 @@ impl Line {
     /// The line, or what stands for it; `None` for one of which nobody knows what it is.
     fn readable(self) -> Option<Vec<u8>> {
         let (number, why) = match self {
-            Self::All(line) => match serde_json::from_slice::<Anything>(text(&line)) {
+            Self::All(line) => match serde_json::from_slice::<Shape>(text(&line)) {
                 Err(error) if !text(&line).is_empty() => {
                     (number_at_start(&line), format!("the request is no JSON that can be read: {error}"))
                 }
-                Ok(_) | Err(_) => return Some(line),
+                Ok(shape) => {
+                    let instead = |(number, Fault { why, code })| instead(&number, why, code);
+                    let refused: Vec<u8> = shape.refused().into_iter().flat_map(instead).collect();
+                    return Some(if refused.is_empty() { line } else { refused });
+                }
+                Err(_) => return Some(line),
             },
             Self::Ends(start, end) => {
                 let number = number_at_start(&start).or_else(|| number_at_end(&end));
@@ -112,9 +121,15 @@ impl Line {
             tracing::warn!("the client sent what cannot be read, and not which request it is: {why}");
             return None;
         };
-        let instead = json!({"jsonrpc": "2.0", "id": number, "method": UNREADABLE, "params": {"why": why}});
-        Some(format!("{instead}\n").into_bytes())
+        Some(instead(&number, &why, ErrorCode::PARSE_ERROR))
     }
+}
+
+/// What stands for a request that is refused as it is.
+fn instead(number: &Value, why: &str, code: ErrorCode) -> Vec<u8> {
+    let params = json!({"code": code.0, "why": why});
+    let instead = json!({"jsonrpc": "2.0", "id": number, "method": UNREADABLE, "params": params});
+    format!("{instead}\n").into_bytes()
 }
 
 /// Without what may stand around a message.
@@ -194,59 +209,8 @@ fn number_at_end(end: &[u8]) -> Option<Value> {
     serde_json::from_slice::<Value>(&rest).ok()?.get_mut("id").map(Value::take).filter(is_number)
 }
 
-fn is_number(id: &Value) -> bool {
+pub(super) fn is_number(id: &Value) -> bool {
     id.is_i64() || id.is_string()
-}
-
-/// Any JSON, every part of it looked at and nothing kept.
-struct Anything;
-
-impl<'de> Deserialize<'de> for Anything {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Self)
-    }
-}
-
-impl<'de> Visitor<'de> for Anything {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self, A::Error> {
-        while items.next_element::<Self>()?.is_some() {}
-        Ok(self)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
-        while map.next_entry::<Self, Self>()?.is_some() {}
-        Ok(self)
-    }
 }
 
 #[cfg(test)]
@@ -263,7 +227,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_can_be_read_goes_on_as_it_is() {
-        let lines = "{\"id\": 1, \"method\": \"ping\"}\n\n[]\r\n\u{feff}{\"a\": \"\\ud83d\\ude00 é\"}\n";
+        let lines =
+            "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}\n\n[]\r\n\u{feff}{\"a\": \"\\ud83d\\ude00 é\"}\n";
         assert_eq!(given_on(lines.as_bytes()).await, lines);
         let long = format!("{{\"a\": \"{}\"}}\n{{}}\n", "x".repeat(3 * CHUNK));
         assert_eq!(given_on(long.as_bytes()).await, long);
@@ -290,6 +255,41 @@ mod tests {
             assert_eq!(given_on(format!("{line}\n{{}}\n").as_bytes()).await, "{}\n", "{line}");
         }
         assert_eq!(given_on(b"{\"id\": 1, \"a\": \"\xff\"}\n").await.matches("\"id\":1").count(), 1);
+    }
+
+    /// It can be read, and rmcp would not say which request it refuses.
+    #[tokio::test]
+    async fn what_is_no_request_is_refused_by_its_number() {
+        for (line, numbers) in [
+            (r#"{"id": "a5", "method": "ping"}"#, json!(["a5"])),
+            (r#"{"jsonrpc": "1.0", "id": 5, "method": "ping"}"#, json!([5])),
+            (r#"{"jsonrpc": "2.0", "id": 5, "method": 1}"#, json!([5])),
+            (r#"{"jsonrpc": "2.0", "id": 5}"#, json!([5])),
+            (r#"{"jsonrpc": "2.0", "id": 5, "method": "x", "params": "y"}"#, json!([5])),
+            (r#"{"jsonrpc": "2.0", "id": 5, "method": "x", "params": [{}]}"#, json!([5])),
+            (r#"{"jsonrpc": "2.0", "id": 5, "method": "x", "params": {"_meta": 1}}"#, json!([5])),
+            (
+                r#"[{"jsonrpc": "2.0", "id": 1, "method": "ping"}, 7, {"method": "x"}, {"id": 3, "result": 1}, [], {"id": 2}]"#,
+                json!([1, 2]),
+            ),
+        ] {
+            let heard = given_on(format!("{line}\n").as_bytes()).await;
+            let heard: Vec<Value> = heard.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+            let seen: Vec<&Value> = heard.iter().map(|instead| &instead["id"]).collect();
+            assert_eq!(json!(seen), numbers, "{line}");
+            for instead in &heard {
+                let code = if line.contains("params") { -32602 } else { -32600 };
+                assert_eq!((&instead["method"], &instead["params"]["code"]), (&json!(UNREADABLE), &json!(code)));
+            }
+        }
+        let many = format!("[{}]\n", vec![r#"{"id": 1}"#; 1_000].join(","));
+        assert_eq!(given_on(many.as_bytes()).await.lines().count(), 256);
+        // Answers, and what has no number, are nobody's requests.
+        for line in
+            [r#"{"id": 5, "result": {}}"#, r#"{"id": 5, "error": {}}"#, r#"{"method": "x"}"#, "[]", "[1, {}]", "5"]
+        {
+            assert_eq!(given_on(format!("{line}\n").as_bytes()).await, format!("{line}\n"));
+        }
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{CONFIGURE_ENVIRONMENT, Description, GET_ENVIRONMENT, answer, failed, refused};
+use crate::witness::Witness;
 use crate::{arguments, icons};
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -89,8 +90,10 @@ pub(crate) async fn configure_environment(
     runtime: &Arc<Runtime>,
     caller: &Principal,
     given: Option<Map<String, Value>>,
+    witness: Witness,
 ) -> CallToolResult {
     let configured = async {
+        witness.can_write()?;
         let given: Wanted = arguments::read(given)?;
         let request = EnvironmentRequest {
             kind: match given.r#type {
@@ -105,8 +108,14 @@ pub(crate) async fn configure_environment(
         runtime.environments()?.configure(caller, request).await
     };
     match configured.await {
-        Ok(info) => shown(&info),
-        Err(refusal) => refused(&refusal),
+        Ok(info) => {
+            witness.did(Ok(vec![sentence(&info)]));
+            shown(&info)
+        }
+        Err(refusal) => {
+            witness.refuses(&refusal);
+            refused(&refusal)
+        }
     }
 }
 
@@ -126,19 +135,16 @@ pub(crate) async fn get_environment(
     }
 }
 
+fn sentence(info: &EnvironmentInfo) -> String {
+    format!("{} Python {} at {}", info.kind, info.version, info.path.as_ref().unwrap_or(&info.python).display())
+}
+
 fn shown(info: &EnvironmentInfo) -> CallToolResult {
-    let place = info.path.as_ref().map(|path| path.display().to_string());
-    let text = format!(
-        "{} Python {} at {}",
-        info.kind,
-        info.version,
-        place.clone().unwrap_or_else(|| info.python.display().to_string())
-    );
     let structured = Answer {
         r#type: info.kind.to_string(),
-        path: place,
+        path: info.path.as_ref().map(|path| path.display().to_string()),
         python: info.python.display().to_string(),
         version: info.version.clone(),
     };
-    answer(text, &structured)
+    answer(sentence(info), &structured)
 }

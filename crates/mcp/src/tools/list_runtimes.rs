@@ -99,7 +99,7 @@ pub(crate) async fn list_runtimes(runtime: &Arc<Runtime>, given: Option<Map<Stri
     let mut answer = Answer {
         languages: Vec::new(),
         unavailable: Vec::new(),
-        defaults: (&runtime.policy().defaults).into(),
+        defaults: (&runtime.policy().usual_limits()).into(),
         ceilings: (&runtime.policy().ceilings).into(),
         network: network(runtime.policy()),
         folders: runtime.policy().folders.iter().map(ToString::to_string).collect(),

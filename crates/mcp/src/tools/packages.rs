@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::{Description, INSTALL_PACKAGES, LIST_PACKAGES, answer, failed, refused};
 use crate::live::Live;
+use crate::witness::Witness;
 use crate::{arguments, icons};
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -123,9 +124,10 @@ pub(crate) async fn install_packages(
     runtime: &Arc<Runtime>,
     caller: &Principal,
     given: Option<Map<String, Value>>,
-    mut live: Live,
+    (mut live, witness): (Live, Witness),
 ) -> CallToolResult {
     let installed = async {
+        witness.can_write()?;
         let given: InstallArguments = arguments::read(given)?;
         if given.packages.is_empty() {
             return Err(
@@ -143,13 +145,17 @@ pub(crate) async fn install_packages(
             let packages: Vec<Package> =
                 provided.layer.iter().flat_map(|layer| &layer.packages).map(Package::from).collect();
             let names: Vec<String> = packages.iter().map(|it| format!("{} {}", it.name, it.version)).collect();
+            witness.did(Ok(names.clone()));
             let what =
                 if names.is_empty() { "nothing to install: it is part of it".to_owned() } else { names.join(", ") };
             let text = format!("ready for {engine} runs: {what}");
             let ms = (provided.took.as_secs_f64() * 1e6).round() / 1e3;
             answer(text, &Installed { packages, engine: engine.to_string(), cached: provided.cached, ms })
         }
-        Err(error) => failed(&error),
+        Err(error) => {
+            witness.did(Err(&error));
+            failed(&error)
+        }
     }
 }
 

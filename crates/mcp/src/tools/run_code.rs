@@ -1,6 +1,7 @@
 //! `run_code`.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -60,10 +61,10 @@ struct Arguments {
     engine: Engine,
     /// Time limit in milliseconds
     #[serde(default)]
-    timeout_ms: Option<u64>,
+    timeout_ms: Option<NonZeroU64>,
     /// Memory limit in MiB
     #[serde(default)]
-    memory_mb: Option<u64>,
+    memory_mb: Option<NonZeroU64>,
     /// Hosts the program connects to over HTTP, such as api.example.org; only those that this server allows
     #[serde(default)]
     network: Vec<String>,
@@ -91,7 +92,7 @@ enum Engine {
 }
 
 pub(super) fn describe(languages: &[String], policy: &Policy) -> Description {
-    let defaults = &policy.defaults;
+    let defaults = policy.usual_limits();
     let text = format!(
         "Run a program in a fresh sandbox and get its output, exit code, last value and files. Use it to compute instead of guessing: \
          arithmetic, data, dates, text processing, checking code before showing it.\n\
@@ -162,13 +163,24 @@ pub(crate) fn prepare(given: Option<Map<String, Value>>, principal: Principal) -
             Engine::Native => EngineChoice::Only(EngineId::Native),
         },
         limits: LimitsRequest {
-            wall: given.timeout_ms.map(Duration::from_millis),
-            memory: given.memory_mb.map(Bytes::mib),
+            wall: given.timeout_ms.map(|millis| Duration::from_millis(millis.get())),
+            memory: given.memory_mb.map(|size| Bytes::mib(size.get())),
             ..LimitsRequest::default()
         },
         network: given.network,
         collect: Collect::Contents,
     })
+}
+
+/// A refusal in the names of this tool's arguments, which are not those of limits everywhere.
+pub(crate) fn in_arguments(refusal: Refusal) -> Refusal {
+    let argument = match refusal.argument() {
+        "timeout" => "timeout_ms",
+        "memory" => "memory_mb",
+        _ => return refusal,
+    };
+    let (limit, own) = (format!("`{}`", refusal.argument()), format!("`{argument}`"));
+    Refusal::new(argument, refusal.message().replace(&limit, &own), refusal.hint().replace(&limit, &own))
 }
 
 fn input_file(file: File) -> Result<InputFile, Refusal> {

@@ -18,8 +18,11 @@ struct Nothing {}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct One {
+struct Closing {
     session: String,
+    /// Remove the saved session of that name instead
+    #[serde(default)]
+    saved: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -33,6 +36,9 @@ struct Two {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Listed {
     sessions: Vec<Entry>,
+    /// Names of saved sessions
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    saved: Vec<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -72,7 +78,7 @@ pub(super) fn describe_list() -> Description {
     Description {
         name: LIST_SESSIONS,
         title: "List sessions",
-        text: "Your live sessions. They end with the server, and when idle.".to_owned(),
+        text: "Your live sessions, which end with the server and when idle, and your saved ones.".to_owned(),
         input: arguments::schema_of::<Nothing>(),
         output: arguments::schema_of_result::<Listed>(),
         annotations: reads("List sessions"),
@@ -85,7 +91,7 @@ pub(super) fn describe_close() -> Description {
         name: CLOSE_SESSION,
         title: "Close a session",
         text: "End a session: its variables and files go.".to_owned(),
-        input: arguments::schema_of::<One>(),
+        input: arguments::schema_of::<Closing>(),
         output: arguments::schema_of_result::<Done>(),
         annotations: ToolAnnotations::with_title("Close a session")
             .read_only(false)
@@ -143,8 +149,13 @@ fn nowhere() -> Refusal {
 }
 
 impl Call<'_> {
-    pub(super) fn list_sessions(self, given: Option<Map<String, Value>>) -> Result<CallToolResult, RunError> {
+    pub(super) fn list_sessions(
+        self,
+        given: Option<Map<String, Value>>,
+        saved: Option<&Saved>,
+    ) -> Result<CallToolResult, RunError> {
         let Nothing {} = arguments::read(given)?;
+        let saved = saved.map(|saved| saved.names(self.caller)).unwrap_or_default();
         let sessions: Vec<Entry> = self.runtime.sessions(self.caller).into_iter().map(Entry::from).collect();
         let line = |entry: &Entry| {
             let engine = entry.engine.as_deref().unwrap_or("no engine yet");
@@ -152,14 +163,28 @@ impl Call<'_> {
                 if entry.languages.is_empty() { "nothing live".to_owned() } else { entry.languages.join(", ") };
             format!("{}: {engine}, {languages}, {}, expires in {} s", entry.session, entry.state, entry.expires_in_s)
         };
-        let lines: Vec<String> = sessions.iter().map(line).collect();
-        let text = if lines.is_empty() { "There are no sessions.".to_owned() } else { lines.join("\n") };
-        Ok(answer(text, &Listed { sessions }))
+        let mut lines: Vec<String> = sessions.iter().map(line).collect();
+        if lines.is_empty() {
+            lines.push("There are no sessions.".to_owned());
+        }
+        if !saved.is_empty() {
+            lines.push(format!("Saved: {}", saved.join(", ")));
+        }
+        Ok(answer(lines.join("\n"), &Listed { sessions, saved }))
     }
 
-    pub(super) fn close_session(self, given: Option<Map<String, Value>>) -> Result<CallToolResult, RunError> {
-        let given: One = arguments::read(given)?;
+    pub(super) fn close_session(
+        self,
+        given: Option<Map<String, Value>>,
+        saved: Option<&Saved>,
+    ) -> Result<CallToolResult, RunError> {
+        let given: Closing = arguments::read(given)?;
         let session = SessionName::new(&given.session)?;
+        if given.saved {
+            saved.ok_or_else(nowhere)?.remove(self.caller, &session)?;
+            let text = format!("What was saved as `{session}` is removed.");
+            return Ok(answer(text, &Done { session: session.to_string() }));
+        }
         self.runtime.close_session(self.caller, &session)?;
         Ok(answer(format!("Session `{session}` is closed."), &Done { session: session.to_string() }))
     }
@@ -178,9 +203,10 @@ impl Call<'_> {
     ) -> Result<CallToolResult, RunError> {
         let given: Two = arguments::read(given)?;
         let (session, name) = (SessionName::new(&given.session)?, name_of("as", &given.r#as)?);
-        let place = saved.ok_or_else(nowhere)?.begin(self.caller, &name)?;
+        let saved = saved.ok_or_else(nowhere)?;
+        let place = saved.begin(self.caller, &name)?;
         self.runtime.save_session(self.caller, &session, place.file()?).await?;
-        let bytes = place.keep()?;
+        let bytes = saved.keep(&place)?;
         let text = format!("Session `{session}` is saved as `{name}` ({bytes} bytes).");
         Ok(answer(text, &Done { session: name.to_string() }))
     }

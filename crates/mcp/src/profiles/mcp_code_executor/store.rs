@@ -20,6 +20,8 @@ const MOST: u64 = 8 << 20;
 #[derive(Debug)]
 pub(super) struct Store {
     root: PathBuf,
+    /// What the operator calls it: links may be on the way.
+    name: PathBuf,
     folder: OwnedFd,
     /// Appends land one after the other.
     appending: Mutex<()>,
@@ -31,7 +33,7 @@ impl Store {
         fs::create_dir_all(path)?;
         let root = fs::canonicalize(path)?;
         let folder = open(&root, OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Self { root, folder, appending: Mutex::default() })
+        Ok(Self { root, name: std::path::absolute(path)?, folder, appending: Mutex::default() })
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -70,7 +72,7 @@ impl Store {
     /// A path relative to the folder.
     fn inside(&self, path: &str) -> io::Result<PathBuf> {
         let inside = Path::new(path);
-        let inside = inside.strip_prefix(&self.root).unwrap_or(inside);
+        let inside = inside.strip_prefix(&self.root).or_else(|_| inside.strip_prefix(&self.name)).unwrap_or(inside);
         let is_plain = inside.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         if is_plain && !path.contains('\0') {
             return Ok(inside.to_owned());
@@ -134,6 +136,23 @@ mod tests {
             assert!(store.append(path, "x").is_err(), "{path}");
         }
         assert_eq!(fs::read_to_string(folder.path().join("secret")).expect("read"), "secret");
+    }
+
+    #[test]
+    fn the_operators_name_for_it_will_do() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("real")).expect("made");
+        std::os::unix::fs::symlink("real", folder.path().join("link")).expect("link");
+        let name = folder.path().join("link/store");
+        let store = Store::open(&name).expect("a store");
+        fs::write(folder.path().join("real/secret"), "secret").expect("written");
+        let made = store.create("a.py", "one\n").expect("made");
+        assert_ne!(made, name.join("a.py"));
+        for path in [made, name.join("a.py")] {
+            assert_eq!(store.read(path.to_str().expect("text")).expect("read"), "one\n");
+        }
+        assert!(store.read(name.join("../secret").to_str().expect("text")).is_err());
+        assert!(store.read(folder.path().join("link/secret").to_str().expect("text")).is_err());
     }
 
     #[test]

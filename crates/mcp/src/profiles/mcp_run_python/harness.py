@@ -10,6 +10,7 @@ import inspect
 import json
 import linecache
 import os
+import re
 import sys
 import traceback
 import types
@@ -59,7 +60,12 @@ def writable(value):
 
 
 def dump(value, **style):
-    return json.dumps(value, ensure_ascii=False, **style)
+    # Half of a surrogate pair is no character. As JSON it would be no text, so it is written as Python shows it.
+    return re.sub("[\ud800-\udfff]", lambda half: rf"\\u{ord(half[0]):04x}", json.dumps(value, ensure_ascii=False, **style))
+
+
+def characters(text):
+    return text and text.encode("utf-8", "backslashreplace").decode()
 
 
 def plain(value):
@@ -146,11 +152,11 @@ failure = None
 try:
     value = run(python_code, global_variables)
     written = writable(value)
-    result = {"text": as_text(value, written), "json": dump(written, separators=(",", ":"))}
+    result = {"text": characters(as_text(value, written)), "json": dump(written, separators=(",", ":"))}
 except BaseException as exception:
     failure = exception
-    result = {"error": report(exception)}
-with open(place, "w", encoding="utf-8", errors="backslashreplace") as file:
+    result = {"error": characters(report(exception))}
+with open(place, "w", encoding="utf-8") as file:
     json.dump(result, file)
 if failure is not None:
     # Whoever runs this learns what stopped the program, which is told in the file and nowhere else.

@@ -1,0 +1,189 @@
+//! Requests whose parameters are not what their method takes. rmcp takes those for methods that it does not know, and models would go on to
+//! look for another one.
+
+use rmcp::ErrorData;
+use rmcp::model::CustomRequest;
+use serde_json::Value;
+
+/// A method, its parameters, and what works.
+type Method = (&'static str, &'static [Parameter], &'static str);
+
+struct Parameter {
+    name: &'static str,
+    kind: Kind,
+    need: Need,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Object,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    Required,
+    Optional,
+}
+
+const fn text(name: &'static str) -> Parameter {
+    Parameter { name, kind: Kind::Text, need: Need::Required }
+}
+
+const fn object(name: &'static str) -> Parameter {
+    Parameter { name, kind: Kind::Object, need: Need::Required }
+}
+
+impl Parameter {
+    const fn optional(self) -> Self {
+        Self { need: Need::Optional, ..self }
+    }
+}
+
+const LIST: &[Parameter] = &[text("cursor").optional()];
+const TASK: &[Parameter] = &[text("taskId")];
+
+/// Those that are answered here.
+const METHODS: &[Method] = &[
+    (
+        "tools/call",
+        &[text("name"), object("arguments").optional()],
+        r#"{"name": "run_code", "arguments": {"code": "print(6 * 7)"}}"#,
+    ),
+    (
+        "prompts/get",
+        &[text("name"), object("arguments").optional()],
+        r#"{"name": "compute", "arguments": {"question": "2 ** 100"}}"#,
+    ),
+    ("resources/read", &[text("uri")], r#"{"uri": "runtime://python"}"#),
+    (
+        "completion/complete",
+        &[object("ref"), object("argument")],
+        r#"{"ref": {"type": "ref/resource", "uri": "runtime://{language}"}, "argument": {"name": "language", "value": "py"}}"#,
+    ),
+    ("logging/setLevel", &[text("level")], r#"{"level": "info"}"#),
+    ("tasks/get", TASK, r#"{"taskId": "..."}"#),
+    ("tasks/cancel", TASK, r#"{"taskId": "..."}"#),
+    ("tasks/update", &[text("taskId"), object("inputResponses")], r#"{"taskId": "...", "inputResponses": {}}"#),
+    ("tools/list", LIST, "{}"),
+    ("prompts/list", LIST, "{}"),
+    ("resources/list", LIST, "{}"),
+    ("resources/templates/list", LIST, "{}"),
+    (
+        "initialize",
+        &[text("protocolVersion"), object("capabilities"), object("clientInfo")],
+        r#"{"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "client", "version": "1"}}"#,
+    ),
+];
+
+/// What is wrong with a request that could not be read as what its method says, and what works; `None` where there is no such method.
+pub(crate) fn explain(request: &CustomRequest) -> Option<ErrorData> {
+    let (_, _, example) = find(request)?;
+    Some(ErrorData::invalid_params(format!("{}; send `params` such as {example}", fault(request)?), None))
+}
+
+fn find(request: &CustomRequest) -> Option<&'static Method> {
+    METHODS.iter().find(|(method, ..)| *method == request.method)
+}
+
+/// The same without an example, which not every server has.
+pub(crate) fn fault(request: &CustomRequest) -> Option<String> {
+    let (method, parameters, _) = find(request)?;
+    let Some(Value::Object(params)) = &request.params else { return Some(format!("`{method}` has no `params`")) };
+    let fault = parameters.iter().find_map(|parameter| {
+        let kind = if parameter.kind == Kind::Text { "a text" } else { "an object" };
+        match params.get(parameter.name) {
+            None if parameter.need == Need::Required => {
+                Some(format!("`{}` of `{method}` is missing, {kind}", parameter.name))
+            }
+            None => None,
+            Some(Value::Null) if parameter.need == Need::Optional => None,
+            Some(value) if parameter.takes(value) => None,
+            Some(value) => {
+                Some(format!("`{}` of `{method}` is {} and has to be {kind}", parameter.name, kind_of(value)))
+            }
+        }
+    });
+    Some(fault.unwrap_or_else(|| format!("the `params` of `{method}` cannot be read")))
+}
+
+impl Parameter {
+    fn takes(&self, value: &Value) -> bool {
+        match self.kind {
+            Kind::Text => value.is_string(),
+            Kind::Object => value.is_object(),
+        }
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::ClientRequest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(method: &str, params: &Value) -> ClientRequest {
+        let mut message = json!({"method": method, "params": params});
+        if params.is_null() {
+            message.as_object_mut().expect("an object").remove("params");
+        }
+        serde_json::from_value(message).expect("any request can be read")
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_and_what_works_is_shown() {
+        for (method, params, expected) in [
+            ("tools/call", Value::Null, "`tools/call` has no `params`; send `params` such as {\"name\""),
+            ("tools/call", json!({"name": 5}), "`name` of `tools/call` is a number and has to be a text;"),
+            ("tools/call", json!({"arguments": {}}), "`name` of `tools/call` is missing, a text;"),
+            (
+                "tools/call",
+                json!({"name": "run_code", "arguments": "{\"code\": 1}"}),
+                "`arguments` of `tools/call` is a text and has to be an object;",
+            ),
+            (
+                "tools/call",
+                json!({"name": "run_code", "arguments": []}),
+                "`arguments` of `tools/call` is a list and has to be an object;",
+            ),
+            ("prompts/get", json!({}), "`name` of `prompts/get` is missing, a text;"),
+            ("resources/read", json!({}), "`uri` of `resources/read` is missing, a text;"),
+            ("tasks/get", json!({}), "`taskId` of `tasks/get` is missing, a text;"),
+            (
+                "completion/complete",
+                json!({"ref": {}, "argument": {}}),
+                "the `params` of `completion/complete` cannot be read;",
+            ),
+        ] {
+            let ClientRequest::CustomRequest(request) = read(method, &params) else {
+                panic!("{method} {params} is read")
+            };
+            let error = explain(&request).unwrap_or_else(|| panic!("{method} is not known"));
+            assert_eq!(error.code.0, -32602);
+            assert!(error.message.starts_with(expected), "{method} {params}: {}", error.message);
+        }
+        assert!(explain(&CustomRequest::new("no/such/method", None)).is_none());
+    }
+
+    /// What is shown as what works does.
+    #[test]
+    fn examples_can_be_read() {
+        for (method, _, example) in METHODS {
+            let params: Value = serde_json::from_str(example).expect("JSON");
+            let request = read(method, &params);
+            assert!(!matches!(request, ClientRequest::CustomRequest(_)), "{method} {example}");
+        }
+    }
+}
