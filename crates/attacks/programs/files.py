@@ -45,7 +45,7 @@ def register_all():
     for name, path in {"write-host-canary": HOST["canary"], "write-etc-passwd": "/etc/passwd",
                        "write-linker-cache": "/etc/ld.so.cache", "write-usr-file": "/usr/lib/os-release",
                        "write-core-pattern": "/proc/sys/kernel/core_pattern", "write-sysrq": "/proc/sysrq-trigger",
-                       "write-module-loader": "/proc/sys/kernel/modprobe", "write-release-agent": "/sys/fs/cgroup/release_agent",
+                       "write-module-loader": "/proc/sys/kernel/modprobe",
                        "open-physical-memory": "/dev/mem", "open-kernel-messages": "/dev/kmsg", "open-virtual-machines": "/dev/kvm",
                        "open-tunnel": "/dev/net/tun", "open-user-file-systems": "/dev/fuse"}.items():
         probe(name)(lambda path=path: open_for_writing(path))
@@ -94,6 +94,31 @@ def hard_link():
     os.link(HOST["canary"], "link-to-canary")
     os.unlink("link-to-canary")
     return "linked a host file into the workspace"
+
+
+@probe("write-release-agent")
+def write_release_agent():
+    """Version 1 of cgroups has one for each hierarchy, version 2 has none."""
+    refused = None
+    for path in ("/sys/fs/cgroup/release_agent", "/sys/fs/cgroup/memory/release_agent", "/sys/fs/cgroup/pids/release_agent",
+                 "/sys/fs/cgroup/systemd/release_agent"):
+        try:
+            return open_for_writing(path)
+        except OSError as error:
+            if refused is None or error.errno != errno.ENOENT:
+                refused = error
+    raise refused
+
+
+@probe("change-mode-of-open-file")
+def change_mode():
+    """To the mode that it has: what is done shows in when it was done."""
+    descriptor = os.open("/usr/lib/os-release", os.O_RDONLY | os.O_CLOEXEC)
+    before = os.fstat(descriptor)
+    os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
+    if os.fstat(descriptor).st_ctime_ns == before.st_ctime_ns:
+        raise Blocked("nothing done")
+    return "changed the mode of a file that was opened to be read"
 
 
 @probe("open-by-handle")

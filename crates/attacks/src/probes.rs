@@ -3,6 +3,8 @@
 //! The table says for every probe what must stop it at each level, and where it succeeds on the bare host.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
 
 use crate::verdict::Verdict;
 use crate::{KERNEL as KERNEL_PROGRAM, Level, Program};
@@ -86,6 +88,27 @@ pub static GAPS: &[(Level, &str, &str)] = &[
     (Level::Landlock, "namespace-uts", "uts-namespace"),
 ];
 
+/// Places that only some hosts have, by the probe that tries them. Where a host has none of them, nothing was there to be kept from.
+#[rustfmt::skip]
+static PLACES: &[(&str, &[&str])] = &[
+    ("read-shadow", &["/etc/shadow"]),
+    ("read-kernel-memory-map", &["/proc/kcore"]),
+    ("list-root-home", &["/root"]),
+    ("list-var-lib", &["/var/lib"]),
+    ("list-sys", &["/sys"]),
+    ("list-run", &["/run"]),
+    ("write-sysrq", &["/proc/sysrq-trigger"]),
+    ("write-module-loader", &["/proc/sys/kernel/modprobe"]),
+    ("write-release-agent", &["/sys/fs/cgroup/release_agent", "/sys/fs/cgroup/memory/release_agent", "/sys/fs/cgroup/pids/release_agent", "/sys/fs/cgroup/systemd/release_agent"]),
+    ("open-physical-memory", &["/dev/mem"]),
+    ("open-kernel-messages", &["/dev/kmsg"]),
+    ("open-virtual-machines", &["/dev/kvm"]),
+    ("open-tunnel", &["/dev/net/tun"]),
+    ("open-user-file-systems", &["/dev/fuse"]),
+    ("container-engine", &["/var/run/docker.sock"]),
+    ("system-bus", &["/run/dbus/system_bus_socket"]),
+];
+
 use Control::{Root, User, Varies};
 use Door::{
     Call, HostPath, Init, Ipc, Limit, Mount, Namespace, Privilege, Process, Proxy, ShownPath, Socket, Start, Terminal,
@@ -141,6 +164,7 @@ pub static FILES: &[Probe] = &[
     probe("read-host-passwd", "read the host's own /etc/passwd", HostPath, User, ["synthetic", "synthetic", "EACCES"]),
     probe("follow-own-symlink-to-host-secret", "follow a link of its own to a file of the host's", HostPath, User, ["ENOENT", "ENOENT", "EACCES"]),
     probe("hard-link-host-canary", "link a file of the host's into the workspace", HostPath, User, ["ENOENT", "ENOENT", "EACCES|EXDEV"]),
+    probe("change-mode-of-open-file", "change the mode of a file in /usr that is open", ShownPath, Root, ["EROFS", "EROFS", "nothing done"]),
     probe("open-by-handle", "open a file by its handle", Call, Root, ["ENOSYS", "ENOSYS", "ENOSYS"]),
     probe("make-block-device", "make a block device", Privilege, Root, ["EACCES|EPERM", "EACCES|EPERM", "EACCES|EPERM"]),
     probe("set-user-id-honoured", "start set-user-id programs with their owner's rights", Mount, User, ["nosuid", "nosuid", "gap"]),
@@ -332,6 +356,15 @@ impl Probe {
         cfg!(target_arch = "x86_64") || !X86_ONLY.contains(&self.name)
     }
 
+    /// Whether this host, seen from outside, has what it tries. Where it has not, its answer says nothing of any wall.
+    pub fn is_on_host(&self) -> bool {
+        let places = PLACES.iter().find(|(name, _)| *name == self.name).map_or(&[][..], |(_, places)| places);
+        // What cannot be looked at may be there.
+        let is_absent =
+            |place: &&str| matches!(fs::symlink_metadata(place), Err(error) if error.kind() == ErrorKind::NotFound);
+        places.is_empty() || !places.iter().all(is_absent)
+    }
+
     /// What stops it at a level: one of these, separated by `|`.
     pub fn wall(&self, level: Level) -> &'static str {
         match level {
@@ -366,7 +399,7 @@ impl Probe {
     /// The layers that give this answer at this door.
     fn answers(&self, sign: &str, level: Level) -> &'static [&'static str] {
         match (self.door, sign) {
-            (_, "ENOSYS" | "SIGSYS") => &["seccomp"],
+            (_, "ENOSYS" | "SIGSYS" | "nothing done") => &["seccomp"],
             (
                 HostPath | ShownPath | Mount | Terminal,
                 "ENOENT" | "EROFS" | "nothing there" | "synthetic" | "nosuid" | "none writable",
@@ -428,6 +461,18 @@ mod tests {
     fn names_are_unique() {
         let names: BTreeSet<&str> = all().map(|probe| probe.name).collect();
         assert_eq!(names.len(), all().count());
+    }
+
+    /// The look from outside is at what the programs try.
+    #[test]
+    fn places_are_those_of_the_programs() {
+        for (name, places) in PLACES {
+            let group = GROUPS.iter().find(|(_, _, probes)| probes.iter().any(|probe| probe.name == *name));
+            let (_, program, _) = group.expect("a place belongs to a probe");
+            for place in *places {
+                assert!(program.code.contains(&format!("\"{place}\"")), "`{name}` does not try `{place}`");
+            }
+        }
     }
 
     /// Whatever stops a probe on a good host, it is known which layer that is.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -176,7 +176,7 @@ pub(crate) struct RunArguments {
 pub(crate) struct ServeArguments {
     /// Serve over HTTP at this address, such as 127.0.0.1:8300, path `/mcp`. Other than loopback addresses need `--tokens` or
     /// `--oauth-issuer`
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = listening)]
     pub(crate) http: Option<SocketAddr>,
     /// Callers and their bearer tokens: a file with a line `NAME TOKEN` for each
     #[arg(long, value_name = "FILE", requires = "http")]
@@ -211,9 +211,9 @@ pub(crate) struct ServeArguments {
     /// Sessions of one caller at one time
     #[arg(long, value_name = "COUNT", default_value = "64")]
     pub(crate) sessions_per_caller: NonZeroU32,
-    /// How long a session may do nothing before it is closed
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "30m")]
-    pub(crate) session_idle: Duration,
+    /// How long a session may do nothing before it is closed [default: 30m; with `--profile code-runner-mcp`, for ever]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(crate) session_idle: Option<Duration>,
     /// Calls of one caller that are not answered yet; more get a 429 [default: 256]
     #[arg(long, value_name = "COUNT", requires = "http")]
     pub(crate) calls_per_caller: Option<NonZeroU32>,
@@ -323,7 +323,7 @@ pub(crate) struct SetupArguments {
     /// Show what is set up, and set up nothing
     #[arg(long)]
     pub(crate) list: bool,
-    /// Write what is set up into a file, for machines without registries
+    /// Write what is set up (of these languages, or all of it) into a file, for machines without registries
     #[arg(long, value_name = "FILE", conflicts_with = "list")]
     pub(crate) export: Option<PathBuf>,
     /// Set up what is in such a file. It becomes part of every run: take it only from somebody you trust
@@ -353,10 +353,32 @@ pub(crate) struct DoctorArguments {
     pub(crate) without: Vec<jail::Layer>,
 }
 
+/// An address to listen at. `localhost` is the one that every machine has.
+fn listening(text: &str) -> Result<SocketAddr, String> {
+    let local = || Some((Ipv4Addr::LOCALHOST, text.strip_prefix("localhost:")?.parse().ok()?).into());
+    let address = text.parse().ok().or_else(local);
+    address.ok_or_else(|| "write an address and a port, such as 127.0.0.1:8300".to_owned())
+}
+
 fn layer(name: &str) -> Result<jail::Layer, String> {
     let found = jail::Layer::ALL.into_iter().find(|(_, known)| *known == name);
     found.map(|(layer, _)| layer).ok_or_else(|| {
         let names: Vec<&str> = jail::Layer::ALL.iter().map(|(_, name)| *name).collect();
         format!("use one of {}", names.join(", "))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listening;
+
+    #[test]
+    fn an_address_to_listen_at_is_a_number_or_this_machine() {
+        let shown = |text| listening(text).map(|address| address.to_string()).ok();
+        assert_eq!(shown("localhost:8300").as_deref(), Some("127.0.0.1:8300"));
+        assert_eq!(shown("[::1]:0").as_deref(), Some("[::1]:0"));
+        for wrong in ["localhost", "localhost:", "localhost:99999", "example.org:80", "8300", ""] {
+            assert_eq!(shown(wrong), None, "{wrong}");
+        }
+    }
 }

@@ -38,13 +38,19 @@ pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
         return ExitCode::from(READER_GONE);
     }
     let text = if let Some(refusal) = refusal_in(error) {
-        format!("error: {}\n\nhint: {}\n", refusal.message(), refusal.hint())
+        format!("error: {}\n\nhint: {}\n", refusal.message(), in_flags(refusal.hint()))
     } else {
         let causes: Vec<String> = error.chain().skip(1).map(|cause| format!("  caused by: {cause}\n")).collect();
         format!("error: {error}\n{}", causes.concat())
     };
     io::stderr().write_all(text.as_bytes()).ok();
     ExitCode::from(REFUSED_OR_FAILED)
+}
+
+/// A hint as it is followed on the command line, where the language has a flag.
+fn in_flags(hint: &str) -> String {
+    let with_example = hint.replace("set `language`, such as `python`", "name it with `-l`, such as `-l python`");
+    with_example.replace("set `language`", "name it with `-l`")
 }
 
 fn refusal_in(error: &anyhow::Error) -> Option<&Refusal> {

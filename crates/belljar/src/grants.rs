@@ -34,7 +34,7 @@ impl Settings {
         match (folder.access(), own) {
             (FolderAccess::Write, Some(own)) => {
                 let message = format!(
-                    "runs cannot be let write to `{}`, for belljar itself uses `{}`",
+                    "`{}` cannot be granted for writing: belljar itself uses `{}`",
                     folder.source().display(),
                     own.display()
                 );

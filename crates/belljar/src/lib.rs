@@ -9,10 +9,17 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub use embed::{Belljar, Builder, helper};
-use engine_native::{Ahead, ToolSearch};
-use packages::PackagePolicy;
-pub use sandbox::{Outcome, Request};
-use sandbox::{Policy, Requirement};
+pub use engine_native::{Ahead, ToolSearch};
+pub use packages::{Installs, PackagePolicy};
+pub use runtime::{RunError, Runtime, SessionInfo, SessionLimits};
+pub use sandbox::{
+    Bytes, Captured, Collect, CpuSource, Display, Enforcement, EngineChoice, EngineError, EngineId, Folder,
+    FolderAccess, Folders, GuestError, HostPattern, InputFile, Isolation, Language, LastValue, Level, LimitKind,
+    Limits, LimitsRequest, LiveOutput, MemorySource, NetworkPolicy, Outcome, OutputFile, PackageVersion, Policy,
+    Principal, Promotion, Provided, Refusal, Request, Requirement, RuntimeInfo, SessionName, SessionState, SkipReason,
+    SkippedFile, Status, Stream, Usage, Variable, WorkspacePath, signal_name,
+};
+pub use setup::Scratch;
 
 /// What the operator decided, resolved once. Nothing below this reads the environment.
 #[derive(Debug, Clone)]
@@ -28,7 +35,7 @@ pub struct Settings {
     /// Holds provisioned runtimes.
     pub cache: PathBuf,
     /// What becomes of the recipes' scratch space.
-    pub recipes: setup::Scratch,
+    pub recipes: Scratch,
     /// Whether interpreters are started ahead of programs: for servers.
     pub ahead: Ahead,
     /// The environment that Python programs run in natively, if not the host's own Python.

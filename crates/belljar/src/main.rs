@@ -63,7 +63,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let end = tokio.block_on(async {
         match command {
             Command::Run(arguments) => command::run::run(*arguments, &settings).await,
-            Command::Serve(arguments) => command::serve::run(*arguments, chosen, &settings).await,
+            Command::Serve(arguments) => command::serve::run(*arguments, &global, chosen, &settings).await,
             Command::Connect(arguments) => command::connect::run(&arguments, settings.tools.home.as_deref()),
             Command::Example(arguments) => command::example::run(&arguments, &global, &settings).await,
             Command::Setup(arguments) => command::setup::run(arguments, &settings).await,

@@ -3,10 +3,12 @@
 mod code_runner;
 mod executor;
 mod flags;
+mod folders;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use belljar::Settings;
 use clap::ValueEnum;
@@ -39,8 +41,10 @@ pub(crate) struct Chosen {
     pub(crate) packages: Vec<String>,
     /// Whether it says on standard error what it does.
     pub(crate) verbose: bool,
+    /// How long its sessions may do nothing, where nobody said.
+    pub(crate) session_idle: Option<Duration>,
     network: Network,
-    folders: Vec<Folder>,
+    folders: Shown,
     /// The environment that Python runs in.
     python: Option<PathBuf>,
 }
@@ -49,8 +53,10 @@ pub(crate) struct Chosen {
 #[derive(Debug)]
 pub(crate) enum Kind {
     Ready(Profile),
-    /// It shows what it can, and serves nobody.
-    Example,
+    /// It shows what a server of its kind can that is given these of the original's flags, and serves nobody.
+    Example {
+        flags: Vec<String>,
+    },
     CodeRunner {
         tools: mcp::profiles::Tools,
         granted: Granted,
@@ -64,6 +70,15 @@ enum Network {
     Operator,
     /// These, or those of `--network` if it is given.
     Hosts(Vec<String>),
+    /// None, whatever else is said.
+    None,
+}
+
+/// Which folders of the host programs see.
+#[derive(Debug)]
+enum Shown {
+    /// Those of `--mount`, and these.
+    Also(Vec<Folder>),
     /// None, whatever else is said.
     None,
 }
@@ -105,8 +120,9 @@ impl Chosen {
             sessions: HttpSessions::Kept,
             packages: Vec::new(),
             verbose: false,
+            session_idle: None,
             network: Network::Operator,
-            folders: Vec::new(),
+            folders: Shown::Also(Vec::new()),
             python: None,
         }
     }
@@ -119,7 +135,15 @@ impl Chosen {
 
     /// Puts what it grants into the settings, and says on standard error what programs have of the network.
     pub(crate) fn apply(&mut self, settings: &mut Settings) -> Result<(), Refusal> {
-        settings.grant_folders(self.folders.drain(..))?;
+        let of_operator = std::mem::take(&mut settings.policy.folders);
+        let folders = match &mut self.folders {
+            Shown::Also(folders) => folders::merged(of_operator.iter().cloned().chain(folders.drain(..)))?,
+            Shown::None => Vec::new(),
+        };
+        if matches!(self.folders, Shown::None) && !of_operator.is_empty() {
+            report::note("belljar: programs see no folder of this machine, as with the original\n");
+        }
+        settings.grant_folders(folders.iter().cloned())?;
         if let Some(python) = self.python.take() {
             settings.pythons.push(python.clone());
             settings.python = Some(python);
@@ -145,6 +169,7 @@ impl Chosen {
         });
         if let Kind::CodeRunner { granted, .. } = &mut self.kind {
             granted.network = hosts;
+            granted.folders = folders;
         }
         Ok(())
     }
@@ -154,7 +179,7 @@ impl Chosen {
         match self.kind {
             Kind::Ready(profile) => Some(profile),
             Kind::CodeRunner { tools, granted } => Some(Profile::code_runner_mcp(tools, granted)),
-            Kind::Example => None,
+            Kind::Example { .. } => None,
         }
     }
 }
@@ -176,6 +201,7 @@ pub(crate) fn choose(arguments: &ServeArguments, environment: &Environment) -> R
             no_flags(flags)?;
             let mut chosen = Chosen::new(Kind::Ready(Profile::runno()));
             chosen.network = Network::None;
+            chosen.folders = Shown::None;
             chosen
         }
         ProfileName::CodeRunnerMcp => {

@@ -128,7 +128,7 @@ fn section_of_tool(tool: Tool) -> String {
     let manners = [
         (annotations.read_only_hint, "reads only"),
         (annotations.destructive_hint, "may remove something"),
-        (annotations.idempotent_hint, "twice is as once"),
+        (annotations.idempotent_hint, "idempotent"),
         (annotations.open_world_hint, "reaches beyond the server"),
     ];
     let manners: Vec<&str> = manners.iter().filter(|(is, _)| *is == Some(true)).map(|(_, text)| *text).collect();
@@ -281,13 +281,35 @@ fn languages() -> String {
          fence, a `#!` line, a file's name or the code itself; where that is not clear, the answer is a refusal with candidates.\n\n"
     );
     page += &table(&["id", "", "also called", "files", "WebAssembly", "natively with"], rows);
-    page += "\n## Runtimes in WebAssembly\n\n`belljar setup` makes them, in this order. Times are for the first set-up on two cores.\n\n";
+    page += &format!(
+        "\n## Runtimes in WebAssembly\n\n`belljar setup` makes them, in this order: {} in all, the first time, on two cores. Where they are built, they also need up to {} of \
+         room on the disk meanwhile. The last two are not runtimes: they install packages.\n\n",
+        setup_in_all(),
+        setup::CATALOGUE.iter().map(|runtime| runtime.scratch).max().expect("there are some")
+    );
     let rows = setup::CATALOGUE.iter().chain(setup::TOOLS).map(|runtime| {
         let takes = humantime::format_duration(runtime.takes).to_string();
         vec![format!("`{}`", runtime.name), runtime.title.to_owned(), takes, runtime.size.to_string()]
     });
     page += &table(&["name", "", "takes about", "on the disk"], rows);
     page
+}
+
+/// What setting up everything takes: the sum of the catalogue.
+fn setup_in_all() -> String {
+    let all = || setup::CATALOGUE.iter().chain(setup::TOOLS);
+    let seconds: u64 = all().map(|runtime| runtime.takes.as_secs()).sum();
+    let size: u64 = all().map(|runtime| runtime.size.get()).sum();
+    let tenths = (size * 10).div_ceil(1 << 30);
+    format!("about {} minutes and {}.{} GiB", (seconds + 30) / 60, tenths / 10, tenths % 10)
+}
+
+/// The guide does not name other figures than the table.
+#[test]
+fn the_guide_tells_how_long_setting_up_takes() {
+    let guide =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/installing.md")).expect("a page");
+    assert!(guide.contains(&setup_in_all()), "docs/installing.md does not say `{}`", setup_in_all());
 }
 
 /// One property of a schema.

@@ -69,7 +69,7 @@ impl Environment {
             cache: variable(BELLJAR_CACHE).map(PathBuf::from),
             keep_work: variable(BELLJAR_KEEP_WORK).is_some(),
             path: variable("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
-            home: variable("HOME").map(PathBuf::from),
+            home: home(variable("HOME")),
             config_home: variable("XDG_CONFIG_HOME").map(PathBuf::from),
             cache_home: variable("XDG_CACHE_HOME").map(PathBuf::from),
             runtime_dir: variable("XDG_RUNTIME_DIR").map(PathBuf::from),
@@ -77,6 +77,11 @@ impl Environment {
             all: std::env::vars_os().collect(),
         }
     }
+}
+
+/// A service may have no `HOME`. Its user mostly has a home all the same.
+fn home(variable: Option<OsString>) -> Option<PathBuf> {
+    variable.map(PathBuf::from).or_else(std::env::home_dir).filter(|home| !home.as_os_str().is_empty())
 }
 
 /// `belljar.toml`. The comments on its fields are what the reference says of them.
@@ -240,9 +245,8 @@ fn cache(environment: &Environment) -> PathBuf {
     if let Some(cache) = &environment.cache {
         return cache.clone();
     }
-    // A service may have no HOME. Its user mostly has a home all the same, or else a place among temporary files.
-    let home = || environment.home.clone().or_else(std::env::home_dir);
-    let folder = environment.cache_home.clone().or_else(|| Some(home()?.join(".cache")));
+    let folder = environment.cache_home.clone().or_else(|| Some(environment.home.as_ref()?.join(".cache")));
+    // Who has no home has a place among temporary files.
     folder.map_or_else(|| own_temporary(environment).join("cache"), |folder| folder.join("belljar"))
 }
 
@@ -315,7 +319,7 @@ impl FileLimits {
             Some(text) => text.parse::<Bytes>().map_err(anyhow::Error::from),
             None => Ok(base),
         };
-        Ok(Limits {
+        let limits = Limits {
             wall: time(&self.timeout, base.wall)?,
             cpu: time(&self.cpu, base.cpu)?,
             memory: size(&self.memory, base.memory)?,
@@ -323,8 +327,23 @@ impl FileLimits {
             files: self.file_count.unwrap_or(base.files),
             processes: self.processes.unwrap_or(base.processes),
             output: size(&self.output, base.output)?,
-        })
+        };
+        let (least, time) = (Limits::FLOOR, |time: Duration| humantime::format_duration(time).to_string());
+        at_least("timeout", limits.wall, least.wall, time)?;
+        at_least("cpu", limits.cpu, least.cpu, time)?;
+        at_least("memory", limits.memory, least.memory, |size| size.to_string())?;
+        at_least("disk", limits.disk, least.disk, |size| size.to_string())?;
+        at_least("file_count", limits.files, least.files, |count| count.to_string())?;
+        at_least("processes", limits.processes, least.processes, |count| count.to_string())?;
+        at_least("output", limits.output, least.output, |size| size.to_string())?;
+        Ok(limits)
     }
+}
+
+/// With less, every run would fail, and nobody would know why.
+fn at_least<T: PartialOrd + Copy>(name: &str, given: T, least: T, show: impl Fn(T) -> String) -> anyhow::Result<()> {
+    anyhow::ensure!(given >= least, "`{name}` of {} is below the least that can work, {}", show(given), show(least));
+    Ok(())
 }
 
 /// A directory of this user's alone. Only used where namespaces are blocked.
@@ -381,5 +400,36 @@ mod tests {
             let environment = Environment { config: Some(path.clone()), ..Environment::default() };
             assert!(resolve((&global(), GrantFlags::default()), &environment, Transport::Own).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_limit_that_nothing_can_work_with_is_an_error() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = folder.path().join("belljar.toml");
+        for (text, expected) in [
+            ("[limits]\nmemory = \"1KiB\"", "`memory` of 1 KiB is below the least that can work, 16 MiB"),
+            ("[limits]\nprocesses = 1", "`processes` of 1 is below the least that can work, 4"),
+            ("[limits]\noutput = \"0B\"", "`output` of 0 bytes is below the least that can work, 1 KiB"),
+            ("[defaults]\ntimeout = \"0s\"", "`timeout` of 0s is below the least that can work, 1ms"),
+            ("[defaults]\ncpu = \"10us\"", "`cpu` of 10us is below the least that can work, 1ms"),
+            ("[defaults]\ndisk = \"1KiB\"", "`disk` of 1 KiB is below the least that can work, 1 MiB"),
+            ("[defaults]\nfile_count = 63", "`file_count` of 63 is below the least that can work, 64"),
+        ] {
+            std::fs::write(&path, text).expect("write");
+            let environment = Environment { config: Some(path.clone()), ..Environment::default() };
+            let error = resolve((&global(), GrantFlags::default()), &environment, Transport::Own).expect_err(text);
+            let table = text.split(['[', ']']).nth(1).expect("a name");
+            assert_eq!(format!("{error:#}"), format!("in `{table}` of the configuration: {expected}"));
+        }
+    }
+
+    /// What a service is configured with is where its cache is: in its user's home, also where no variable says where that is.
+    #[test]
+    fn who_has_no_variable_has_a_home_all_the_same() {
+        let users = std::env::home_dir().expect("whoever runs tests has a home");
+        let environment = Environment { home: home(None), ..Environment::default() };
+        assert_eq!(default_file(&environment), Some(users.join(".config/belljar/belljar.toml")));
+        assert_eq!(cache(&environment), users.join(".cache/belljar"));
+        assert_eq!(home(Some("elsewhere".into())), Some(PathBuf::from("elsewhere")));
     }
 }

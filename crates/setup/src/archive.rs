@@ -105,6 +105,13 @@ pub enum ArchiveError {
 }
 
 impl Setup {
+    /// What an export of everything holds: all that is set up here. Damaged files are in it, so that they are not left out without a word.
+    pub fn exportable(&self) -> Vec<&'static Runtime> {
+        let is_left_out =
+            |state: &Result<_, NotUsable>| matches!(state, Err(NotUsable::NotProvisioned | NotUsable::Outdated(_)));
+        self.list().into_iter().filter(|listed| !is_left_out(&listed.state)).map(|listed| listed.runtime).collect()
+    }
+
     /// Writes these runtimes' portable parts into one file, which is there whole or not at all. Takes seconds.
     pub fn export(&self, runtimes: &[&'static Runtime], file: &Path) -> Result<Exported, SetupError> {
         let partial = partial_name(file);

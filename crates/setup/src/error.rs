@@ -139,7 +139,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn of(error: &SetupError) -> Self {
+    /// The same error, for people.
+    pub fn of(error: &SetupError) -> Self {
         Self { why: with_causes(error), hint: error.hint(), log: error.log() }
     }
 }

@@ -1,5 +1,6 @@
 //! `belljar serve`: the MCP server.
 
+use std::ffi::OsString;
 use std::io;
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -16,18 +17,19 @@ use sandbox::{Language, Principal, Refusal};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::{LogFormat, LogLevel, ServeArguments};
+use crate::arguments::{GlobalArguments, LogFormat, LogLevel, ServeArguments};
 use crate::profile::{Chosen, Kind};
 use crate::telemetry::{self, Traces};
 use crate::{exit, report};
 
 pub(crate) async fn run(
     arguments: ServeArguments,
+    global: &GlobalArguments,
     chosen: Option<Chosen>,
     settings: &Settings,
 ) -> anyhow::Result<ExitCode> {
-    if let Some(Chosen { kind: Kind::Example, .. }) = &chosen {
-        return super::example::run_python().await;
+    if let Some(Chosen { kind: Kind::Example { flags }, .. }) = &chosen {
+        return super::example::run_python(&shown_server(global, &arguments, flags)).await;
     }
     let address = arguments.http.or(chosen.as_ref().and_then(|chosen| chosen.http));
     let is_verbose = address.is_some() || chosen.as_ref().is_some_and(|chosen| chosen.verbose);
@@ -55,10 +57,7 @@ pub(crate) async fn run(
         }
         None => {}
     }
-    let runtime = runtime.with_session_limits(SessionLimits {
-        most: usize::try_from(arguments.sessions_per_caller.get())?,
-        idle: arguments.session_idle,
-    });
+    let runtime = runtime.with_session_limits(session_limits(&arguments, chosen.as_ref())?);
     let runtime = Arc::new(runtime);
     warm_up(&runtime);
     if let Err(error) = install(chosen.as_ref(), &runtime).await {
@@ -88,6 +87,23 @@ pub(crate) async fn run(
         mcp::serve_stdio(&server, shutdown).await?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The command line of the server that an example is a client of: what it was told itself.
+fn shown_server(global: &GlobalArguments, arguments: &ServeArguments, flags: &[String]) -> Vec<OsString> {
+    let hosts = arguments.network.iter().flat_map(|host| ["--network", host]);
+    let folders = arguments.mounts.iter().flat_map(|folder| ["--mount", folder]);
+    let own = hosts.chain(folders).chain(["--profile", "mcp-run-python"]);
+    let own = own.chain(flags.iter().map(String::as_str)).map(OsString::from);
+    global.to_command_line().into_iter().chain(own).collect()
+}
+
+fn session_limits(arguments: &ServeArguments, chosen: Option<&Chosen>) -> anyhow::Result<SessionLimits> {
+    let of_profile = chosen.and_then(|chosen| chosen.session_idle);
+    Ok(SessionLimits {
+        most: usize::try_from(arguments.sessions_per_caller.get())?,
+        idle: arguments.session_idle.or(of_profile).unwrap_or(SessionLimits::default().idle),
+    })
 }
 
 /// What a profile's flags name has to be here before anybody is served.
@@ -155,4 +171,34 @@ fn stop_on_signals(shutdown: CancellationToken, now: CancellationToken) -> io::R
         }
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::time::Duration;
+
+    use clap::Parser as _;
+
+    use crate::arguments::{Arguments, Command};
+    use crate::profile;
+    use crate::settings::Environment;
+
+    /// How long sessions may do nothing in a server that is started like this.
+    fn idle(flags: &[&str]) -> Duration {
+        let arguments = Arguments::try_parse_from([&["belljar", "serve"], flags].concat()).expect("arguments");
+        let Command::Serve(arguments) = arguments.command else { panic!("another command") };
+        let chosen = profile::choose(&arguments, &Environment::default()).expect("a profile, or none");
+        session_limits(&arguments, chosen.as_ref()).expect("limits").idle
+    }
+
+    #[test]
+    fn a_session_that_nobody_named_stays() {
+        let year = Duration::from_hours(365 * 24);
+        assert!(idle(&["--profile", "code-runner-mcp"]) > year);
+        assert_eq!(idle(&["--session-idle", "5m", "--profile", "code-runner-mcp"]), Duration::from_mins(5));
+        assert_eq!(idle(&["--profile", "runno"]), Duration::from_mins(30));
+        assert_eq!(idle(&[]), Duration::from_mins(30));
+    }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use belljar::{Settings, provision};
-use sandbox::Language;
-use setup::{Cancel, Event, NotUsable, Progress, Runtime, Setup, Style, Summary};
+use sandbox::{Language, Refusal};
+use setup::{Cancel, Event, Failure, NotUsable, Progress, Runtime, Setup, SetupError, Style, Summary};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::SetupArguments;
@@ -26,11 +26,15 @@ pub(crate) async fn run(arguments: SetupArguments, settings: &Settings) -> anyho
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(file) = arguments.export {
+        let wanted = if everything { setup.exportable() } else { chosen };
+        if wanted.is_empty() {
+            return Err(Refusal::new("export", "nothing is set up here to export", "run `belljar setup` first").into());
+        }
         let exported = blocking({
             let (setup, file) = (Arc::clone(&setup), file.clone());
-            move |_, _| setup.export(&chosen, &file)
-        })
-        .await??;
+            move |_, _| setup.export(&wanted, &file)
+        });
+        let exported = exported.await?.map_err(not_exported)?;
         let names: Vec<&str> = exported.runtimes.iter().map(|runtime| runtime.name).collect();
         report::print(&format!("{} in `{}`, {}\n", names.join(", "), file.display(), exported.size))?;
         return Ok(ExitCode::SUCCESS);
@@ -49,6 +53,14 @@ pub(crate) async fn run(arguments: SetupArguments, settings: &Settings) -> anyho
         return Ok(ExitCode::from(exit::REFUSED_OR_FAILED));
     }
     Ok(conclude(&summary))
+}
+
+fn not_exported(error: SetupError) -> anyhow::Error {
+    if let SetupError::NotExportable { .. } = error {
+        let Failure { why, hint, .. } = Failure::of(&error);
+        return Refusal::new("export", why, hint).into();
+    }
+    error.into()
 }
 
 /// Makes these runtimes usable, showing how it goes.

@@ -1,12 +1,13 @@
 //! The variables of `code-runner-mcp`.
 
 use std::path::Path;
+use std::time::Duration;
 
 use belljar::grants;
 use mcp::profiles::{Granted, Tools};
 use sandbox::{Folder, FolderAccess};
 
-use super::{Chosen, Ended, Kind, Network};
+use super::{Chosen, Ended, Kind, Network, Shown};
 use crate::settings::Environment;
 
 const ALLOWED_TOOLS: &str = "ALLOWED_TOOLS";
@@ -14,18 +15,21 @@ const DENO_PERMISSION_ARGS: &str = "DENO_PERMISSION_ARGS";
 const NODEFS_ROOT: &str = "NODEFS_ROOT";
 const NODEFS_MOUNT_POINT: &str = "NODEFS_MOUNT_POINT";
 
+/// Nothing tells Python's one session from a new one but what is gone, so it stays as long as its client.
+const NEVER: Duration = Duration::from_hours(100 * 365 * 24);
+
 pub(super) fn choose(environment: &Environment) -> Result<Chosen, Ended> {
     let permitted = Permitted::parse(environment.get(DENO_PERMISSION_ARGS).unwrap_or_default(), environment)?;
     let mut folders = permitted.folders;
-    let mut granted = Granted { env: permitted.env, ..Granted::default() };
     if let Some(root) = environment.get(NODEFS_ROOT) {
         let target = environment.get(NODEFS_MOUNT_POINT).unwrap_or(root);
         folders.push(grants::folder(Path::new(root), Some(Path::new(target)), FolderAccess::Write)?);
-        granted.folder = Some(target.to_owned());
     }
     let tools = tools(environment.get(ALLOWED_TOOLS).unwrap_or_default());
+    let granted = Granted { env: permitted.env, ..Granted::default() };
     let mut chosen = Chosen::new(Kind::CodeRunner { tools, granted });
-    chosen.folders = folders;
+    chosen.session_idle = Some(NEVER);
+    chosen.folders = Shown::Also(folders);
     if let Some(hosts) = permitted.network {
         chosen.network = Network::Hosts(hosts);
     }
@@ -57,51 +61,73 @@ struct Permitted {
 impl Permitted {
     fn parse(flags: &str, environment: &Environment) -> Result<Self, Ended> {
         let mut permitted = Self::default();
+        let (mut shown, mut hidden) = (Vec::new(), Vec::new());
         for flag in flags.split_whitespace() {
-            let (name, value) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
-            let list = || value.into_iter().flat_map(|value| value.split(',')).filter(|it| !it.is_empty());
+            let name = flag.split_once('=').map_or(flag, |(name, _)| name);
             match name {
-                "--allow-all" | "-A" => permitted.network = Some(vec!["*".to_owned()]),
-                "--allow-net" | "-N" => {
-                    let hosts: Vec<String> = list().map(str::to_owned).collect();
-                    permitted.network = Some(if hosts.is_empty() { vec!["*".to_owned()] } else { hosts });
-                }
-                "--allow-env" | "-E" => permitted.env = variables(environment, &list().collect::<Vec<_>>()),
-                "--allow-read" | "-R" => permitted.add(flag, list(), FolderAccess::Read)?,
-                "--allow-write" | "-W" => permitted.add(flag, list(), FolderAccess::Write)?,
+                "--allow-all" | "-A" => permitted.network = Some(vec![ALL.to_owned()]),
+                "--allow-net" | "-N" => permitted.network = Some(list(flag)?.into_iter().map(str::to_owned).collect()),
+                "--allow-env" | "-E" => shown.extend(list(flag)?),
+                "--deny-env" | "--ignore-env" => hidden.extend(list(flag)?),
+                "--allow-read" | "-R" => permitted.show(flag, FolderAccess::Read)?,
+                "--allow-write" | "-W" => permitted.show(flag, FolderAccess::Write)?,
                 "--allow-run" | "--allow-ffi" | "--allow-sys" | "-S" => {
                     return Err(Ended::failed(format!(
                         "error: `{flag}` of {DENO_PERMISSION_ARGS} would let programs out of their sandbox; they can start processes of their own inside it without"
+                    )));
+                }
+                // A host or a folder cannot be taken out of those that a grant names.
+                _ if name.starts_with("--deny-") || name.starts_with("--ignore-") => {
+                    return Err(Ended::failed(format!(
+                        "error: `{flag}` of {DENO_PERMISSION_ARGS} cannot be enforced here; programs have what `--allow-…` names and nothing else, so let it name less, and leave `{name}` out"
                     )));
                 }
                 // How Deno compiles is nothing that we could grant.
                 _ => {}
             }
         }
+        permitted.env = variables(environment, &shown, &hidden);
         Ok(permitted)
     }
 
-    fn add<'a>(&mut self, flag: &str, paths: impl Iterator<Item = &'a str>, access: FolderAccess) -> Result<(), Ended> {
-        let before = self.folders.len();
-        for path in paths {
-            let folder = grants::folder(Path::new(path), None, access)?;
-            // What may be written to may be read.
-            self.folders.retain(|known| known.target() != folder.target() || known.access() == FolderAccess::Write);
-            if self.folders.iter().all(|known| known.target() != folder.target()) {
-                self.folders.push(folder);
-            }
-        }
-        if self.folders.len() == before && !flag.contains('=') {
+    fn show(&mut self, flag: &str, access: FolderAccess) -> Result<(), Ended> {
+        let paths = list(flag)?;
+        if paths == [ALL] {
             return Err(Ended::failed(format!(
                 "error: `{flag}` of {DENO_PERMISSION_ARGS} names no folder, and the whole machine is not shown to programs: write `{flag}=FOLDER`"
             )));
+        }
+        for path in paths {
+            self.folders.push(grants::folder(Path::new(path), None, access)?);
         }
         Ok(())
     }
 }
 
-/// Variables of ours by these names, or all of them.
-fn variables(environment: &Environment, names: &[&str]) -> Vec<(String, String)> {
-    let all = environment.all().filter(|(name, _)| names.is_empty() || names.contains(name));
-    all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+/// What a flag without a value is about.
+const ALL: &str = "*";
+
+/// What a flag names. One that is to name something and does not is a mistake, and not meant for everything.
+fn list(flag: &str) -> Result<Vec<&str>, Ended> {
+    let Some((name, value)) = flag.split_once('=') else { return Ok(vec![ALL]) };
+    let names: Vec<&str> = value.split(',').filter(|it| !it.is_empty()).collect();
+    if names.is_empty() {
+        return Err(Ended::failed(format!(
+            "error: `{flag}` of {DENO_PERMISSION_ARGS} names nothing; leave `{name}` out, or name what it is about"
+        )));
+    }
+    Ok(names)
+}
+
+/// Variables of ours that are to be seen, without those that are not.
+fn variables(environment: &Environment, shown: &[&str], hidden: &[&str]) -> Vec<(String, String)> {
+    let is_among = |name: &str, patterns: &[&str]| {
+        // As with Deno, a name may end in a star.
+        patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == *pattern,
+        })
+    };
+    let seen = environment.all().filter(|(name, _)| is_among(name, shown) && !is_among(name, hidden));
+    seen.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

@@ -6,7 +6,7 @@ use belljar::grants;
 use mcp::profiles::{Environment as Configured, EnvironmentType, Profile};
 use sandbox::FolderAccess;
 
-use super::{Chosen, Ended, Kind};
+use super::{Chosen, Ended, Kind, Shown};
 use crate::settings::Environment;
 
 const CODE_STORAGE_DIR: &str = "CODE_STORAGE_DIR";
@@ -48,7 +48,7 @@ pub(super) fn choose(environment: &Environment) -> Result<Chosen, Ended> {
     let profile = Profile::mcp_code_executor(Path::new(&store), configured).map_err(unusable)?;
     let real = std::fs::canonicalize(&store).map_err(unusable)?;
     let mut chosen = Chosen::new(Kind::Ready(profile));
-    chosen.folders = vec![grants::folder(&real, None, FolderAccess::Write)?];
+    chosen.folders = Shown::Also(vec![grants::folder(&real, None, FolderAccess::Write)?]);
     chosen.python = Some(python);
     Ok(chosen)
 }

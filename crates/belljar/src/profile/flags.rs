@@ -92,7 +92,7 @@ pub(super) fn mcp_run_python(flags: &[String]) -> Result<Chosen, Ended> {
         Returns::Json => ReturnMode::Json,
     };
     let kind = match flags.mode {
-        Mode::Example => Kind::Example,
+        Mode::Example => Kind::Example { flags: of_example(&flags, &packages) },
         Mode::Stdio | Mode::StreamableHttp | Mode::StreamableHttpStateless => {
             Kind::Ready(Profile::mcp_run_python(returns, packages.clone()))
         }
@@ -112,6 +112,14 @@ pub(super) fn mcp_run_python(flags: &[String]) -> Result<Chosen, Ended> {
         }
         Mode::Stdio | Mode::Example => Ok(chosen),
     }
+}
+
+/// The flags of the server that `example` is a client of. What it shows needs NumPy.
+fn of_example(given: &RunPython, packages: &[String]) -> Vec<String> {
+    let more = packages.iter().map(String::as_str).filter(|package| *package != "numpy");
+    let packages: Vec<&str> = ["numpy"].into_iter().chain(more).collect();
+    let network = given.disable_networking.then(|| "--disable-networking".to_owned());
+    ["stdio".to_owned(), "--deps".to_owned(), packages.join(",")].into_iter().chain(network).collect()
 }
 
 /// In the originals' words where they are fixed.

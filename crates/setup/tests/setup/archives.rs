@@ -55,6 +55,23 @@ fn what_is_exported_is_imported_without_building() {
 }
 
 #[test]
+fn all_that_is_set_up_can_be_exported_without_the_rest() {
+    let names = |world: &World| world.setup().exportable().iter().map(|runtime| runtime.name).collect::<Vec<_>>();
+    let world = World::new();
+    assert_eq!(names(&world), [""; 0]);
+    world.provision(&["javascript", "lua"]);
+    assert_eq!(names(&world), ["javascript", "lua"]);
+    let file = world.path("export.tar.gz");
+    world.setup().export(&world.setup().exportable(), &file).expect("export");
+    let imported = import(&world, &file).expect("import");
+    assert_eq!(outcomes(&imported), [("javascript", Ok(How::Imported)), ("lua", Ok(How::Imported))]);
+    // What is damaged is not left out without a word.
+    let installed = world.installed("lua").expect("installed");
+    fs::write(&installed.module, "short").expect("write");
+    assert_eq!(names(&world), ["javascript", "lua"]);
+}
+
+#[test]
 fn an_import_replaces_and_repeats() {
     let (world, file) = exported(&["javascript"]);
     for _ in 0..2 {

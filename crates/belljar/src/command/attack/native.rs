@@ -84,9 +84,11 @@ impl Attack {
         };
         let judge = |probe: &Probe| {
             let report = reports.remove(probe.name);
-            let verdict = match self.leave_out(probe) {
-                Some(why) => Verdict::NotTried { why },
-                None => self.granted(probe, probe.judge(report.as_ref(), self.level, missing)),
+            let judged = self.granted(probe, probe.judge(report.as_ref(), self.level, missing));
+            let verdict = match (self.leave_out(probe), judged) {
+                // What got through did, whatever was seen from outside.
+                (Some(why), Verdict::Blocked { .. } | Verdict::Unclear { .. }) => Verdict::NotTried { why },
+                (_, judged) => judged,
             };
             finding(group, probe.name, probe.tries, verdict)
         };
@@ -98,8 +100,10 @@ impl Attack {
     /// Why an answer would mean nothing here.
     fn leave_out(&self, probe: &Probe) -> Option<String> {
         let needs_terminal = probe.door == Door::Terminal || probe.name == "standard-streams-are-terminals";
-        let no_terminal = needs_terminal && !self.stage.has_terminal;
-        no_terminal.then(|| "doctor was not started at a terminal".to_owned())
+        if needs_terminal && !self.stage.has_terminal {
+            return Some("doctor was not started at a terminal".to_owned());
+        }
+        (!probe.is_on_host()).then(|| "not on this host".to_owned())
     }
 
     /// What got through because the operator said so.
