@@ -5,6 +5,8 @@ mod native;
 mod packages;
 mod parked;
 mod peers;
+mod picture;
+mod server;
 mod sessions;
 mod statistics;
 mod wasm;
@@ -33,6 +35,8 @@ enum Suite {
     Parked(parked::Options),
     /// The published peers and belljar, side by side: installs them, runs the same work through each, and writes `docs/benchmarks.md`
     Peers(peers::Options),
+    /// The picture in the README: `docs/example.svg`, drawn from what `belljar example` prints
+    Picture(picture::Options),
     /// Sessions: what a cell costs, opening and copying, and what a live one takes
     Sessions(sessions::Options),
 }
@@ -54,6 +58,7 @@ fn main() -> anyhow::Result<ExitCode> {
                 Suite::Packages(options) => packages::run(&options),
                 Suite::Parked(options) => parked::run(&options),
                 Suite::Peers(options) => peers::run(&options),
+                Suite::Picture(options) => picture::run(&options),
                 Suite::Sessions(options) => sessions::run(&options),
             }
         });

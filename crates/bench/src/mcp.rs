@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use testkit::mcp_http::Endpoint;
 use testkit::server::Served;
 
+use crate::server;
 use crate::statistics::Timings;
 
 #[derive(Debug, Args)]
@@ -40,6 +41,7 @@ const LOOPS_BUDGET_S: f64 = 2.4;
 const AT_A_TIME: u64 = 8;
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    server::build()?;
     let mut report = Report::new();
     let (mut initialized, mut first) = (Timings::default(), Timings::default());
     for _ in 0..options.starts {
@@ -187,7 +189,7 @@ fn hops(rounds: u32) -> anyhow::Result<Timings> {
 
 #[expect(clippy::disallowed_methods, reason = "the server is started as a client starts it")]
 fn serve(cache: &Path, arguments: &[&str]) -> anyhow::Result<Command> {
-    let mut command = Command::new(std::env::current_exe()?.with_file_name("belljar"));
+    let mut command = Command::new(server::path()?);
     command.arg("serve").args(arguments).env("BELLJAR_CACHE", cache);
     Ok(command)
 }

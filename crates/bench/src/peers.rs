@@ -15,16 +15,19 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
 use testkit::arena::host_command;
 
-use catalogue::{PEERS, Scene};
+use catalogue::{IN_WASM, PEERS, Scene, belljar};
+use conversation::{Runs as _, Server};
 use install::Folder;
 use table::Results;
 use work::Effort;
+
+use crate::server;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -40,7 +43,7 @@ pub(crate) struct Options {
     /// The folder of provisioned runtimes [default: belljar's own]
     #[arg(long)]
     cache: Option<PathBuf>,
-    /// The server [default: the one beside this program]
+    /// The server [default: the one beside this program, which is built first]
     #[arg(long)]
     server: Option<PathBuf>,
     /// Where peers are installed [default: `peers` beside this program]
@@ -59,12 +62,18 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     } else {
         measure(options)?
     };
+    write!(std::io::stdout(), "{}", page::printed(&results))?;
     // The project's page is of a whole run.
     let is_whole = !options.quick && options.only.is_empty();
-    if let Some(docs) = options.docs.clone().or_else(|| is_whole.then(own)) {
-        page::write(&results, &docs)?;
-    }
-    write!(std::io::stdout(), "{}", page::printed(&results))?;
+    let Some(docs) = options.docs.clone().or_else(|| is_whole.then(own)) else { return Ok(ExitCode::SUCCESS) };
+    let gaps = results.gaps();
+    anyhow::ensure!(
+        gaps.is_empty(),
+        "`{}` stays as it is, for of belljar itself not all was measured:\n{}",
+        docs.join("benchmarks.md").display(),
+        gaps.join("\n")
+    );
+    page::write(&results, &docs)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -77,8 +86,11 @@ fn measure(options: &Options) -> anyhow::Result<Results> {
     let beside = std::env::current_exe()?;
     let path = options.folder.clone().unwrap_or_else(|| beside.with_file_name("peers"));
     let mut tell = |what: &str| drop(writeln!(std::io::stderr(), "{:4.0} s  {what}", began.elapsed().as_secs_f64()));
+    let belljar = match &options.server {
+        Some(server) => server.clone(),
+        None => server::build()?,
+    };
     let mut folder = Folder::install(path, &mut tell)?;
-    let belljar = options.server.clone().unwrap_or_else(|| beside.with_file_name("belljar"));
     let mut version = host_command(&belljar);
     version.arg("--version");
     folder.note("belljar", version);
@@ -86,6 +98,10 @@ fn measure(options: &Options) -> anyhow::Result<Results> {
     let (effort, reach) =
         if options.quick { (Effort::QUICK, growth::Reach::QUICK) } else { (Effort::WHOLE, growth::Reach::WHOLE) };
     let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
+    if wanted("belljar") || wanted("growth") {
+        tell("belljar's own runtimes");
+        provide(&scene)?;
+    }
     let mut columns = Vec::new();
     for peer in PEERS.iter().filter(|peer| wanted(peer.name)) {
         tell(peer.name);
@@ -94,7 +110,7 @@ fn measure(options: &Options) -> anyhow::Result<Results> {
     let mut growth = Vec::new();
     if wanted("growth") {
         tell("growth");
-        // What was measured before is worth its page.
+        // What was measured before is worth being printed.
         match growth::measure(&scene, reach) {
             Ok(measured) => growth = measured,
             Err(error) => tell(&format!("growth cannot be measured: {error:#}")),
@@ -111,16 +127,43 @@ fn measure(options: &Options) -> anyhow::Result<Results> {
     })
 }
 
+/// Sets up Python and NumPy in WebAssembly, if they are not, and sees that programs run in them: without, `auto` would run natively, and
+/// nobody would see it in a number.
+fn provide(scene: &Scene<'_>) -> anyhow::Result<()> {
+    let mut setup = host_command(&scene.belljar);
+    setup.args(["setup", "python", "numpy"]);
+    if let Some(cache) = &scene.cache {
+        setup.env("BELLJAR_CACHE", cache);
+    }
+    let status = setup.status().context("cannot start belljar")?;
+    anyhow::ensure!(
+        status.success(),
+        "Python in WebAssembly is not set up, and is what is to be compared; see `belljar setup`"
+    );
+    let mut server = Server::start(belljar(scene, &[]), IN_WASM, &scene.folder.log("belljar's runtimes"))?;
+    for code in ["print(1)", "import numpy\nprint(numpy.ones(1, int)[0])"] {
+        let answer = server.run(code, Duration::from_mins(1))?;
+        let ran = (answer.text.as_str(), answer.engine.as_deref());
+        anyhow::ensure!(
+            ran == ("1\n", Some("wasm")),
+            "belljar does not run Python in WebAssembly here: {}",
+            answer.text
+        );
+    }
+    Ok(())
+}
+
 fn method(effort: Effort) -> String {
     format!(
-        "How: each peer alone, one after the other, over pipes. Libraries sit behind a small driver that speaks \
+        "Each peer is measured alone, one after the other, over pipes. Libraries sit behind a small driver that speaks \
          the same messages as the servers, so that all pay for the same pipes. The program is \
-         `print(sum(range(100)))` in Python. Starts: the median of {}. Warm runs: {} untimed, then {} timed or as \
-         many as fit into {} s, at least 3, one after the other. Throughput: {} s with 8 runs in flight, each with \
-         output of its own; a wrong answer spoils the row. Limits of 30 s and 512 MiB where a peer takes limits. \
-         Memory is the proportional set size of all its processes. The isolation probes are decided on the host's \
-         side (the file is there, the listener was reached), after a control that the program ran. Everything is \
-         compiled ahead and warm in the file cache, belljar's runtimes and the peers' alike.",
+         `print(sum(range(100)))` in Python. Starts are medians of {}. Warm runs come one after the other: {} untimed, \
+         then {} timed or as many as fit into {} s, at least 3; a p99 needs at least 100. Throughput is measured for \
+         {} s with 8 runs in flight, each with output of its own. Where a peer takes limits they are 30 s and 512 MiB. \
+         Memory is the proportional set size of all its processes. The isolation probes are judged from the host's \
+         side (the file is there, the listener was reached), after a check that the program ran. Everything is \
+         compiled ahead and warm in the file cache, belljar's runtimes and the peers' alike. Each of belljar's runs is \
+         checked to come from the engine of its column.",
         effort.starts,
         effort.untimed,
         effort.rounds,

@@ -10,6 +10,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::mcp::{Client, Report};
+use crate::server;
 use crate::statistics::Timings;
 
 #[derive(Debug, Args)]
@@ -41,6 +42,7 @@ const CELLS: &[(&str, &str, &str)] = &[
 ];
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    server::build()?;
     let mut report = Report::new();
     let mut client = Client::start(&options.cache)?;
     client.initialize()?;

@@ -38,6 +38,16 @@ pub(crate) struct Options {
     cache: PathBuf,
 }
 
+const PYTHON_BUDGET_MS: f64 = 0.8;
+const NUMPY_BUDGET_MS: f64 = 1.5;
+const JAVASCRIPT_BUDGET_MS: f64 = 0.2;
+const RUBY_BUDGET_MS: f64 = 1.5;
+const LUA_BUDGET_MS: f64 = 0.5;
+const SQL_BUDGET_MS: f64 = 0.5;
+const PHP_BUDGET_MS: f64 = 8.0;
+const C_BUDGET_MS: f64 = 200.0;
+const CPP_BUDGET_S: f64 = 1.5;
+
 /// A program whose latency has a budget.
 struct Program {
     name: &'static str,
@@ -49,20 +59,26 @@ struct Program {
 }
 
 const PROGRAMS: &[Program] = &[
-    Program { name: "Python", language: "python", code: "print(1+1)", stdout: "2\n", budget_ms: Some(0.8) },
+    Program {
+        name: "Python",
+        language: "python",
+        code: "print(1+1)",
+        stdout: "2\n",
+        budget_ms: Some(PYTHON_BUDGET_MS),
+    },
     Program {
         name: "Python with NumPy",
         language: "python",
         code: "import numpy as np\nprint(np.arange(10).sum())",
         stdout: "45\n",
-        budget_ms: Some(1.5),
+        budget_ms: Some(NUMPY_BUDGET_MS),
     },
     Program {
         name: "JavaScript",
         language: "javascript",
         code: "console.log(1+1)",
         stdout: "2\n",
-        budget_ms: Some(0.2),
+        budget_ms: Some(JAVASCRIPT_BUDGET_MS),
     },
     Program {
         name: "TypeScript",
@@ -71,17 +87,23 @@ const PROGRAMS: &[Program] = &[
         stdout: "2\n",
         budget_ms: None,
     },
-    Program { name: "Ruby", language: "ruby", code: "puts 1+1", stdout: "2\n", budget_ms: Some(1.5) },
-    Program { name: "Lua", language: "lua", code: "print(1 + 1)", stdout: "2\n", budget_ms: Some(0.5) },
+    Program { name: "Ruby", language: "ruby", code: "puts 1+1", stdout: "2\n", budget_ms: Some(RUBY_BUDGET_MS) },
+    Program { name: "Lua", language: "lua", code: "print(1 + 1)", stdout: "2\n", budget_ms: Some(LUA_BUDGET_MS) },
     Program {
         name: "SQL",
         language: "sql",
         code: "CREATE TABLE items (name TEXT, price REAL);\nINSERT INTO items VALUES ('tea', 3.2), ('cake', 4.5);\n\
                SELECT name, price FROM items;",
         stdout: "name  price\n----  -----\ntea   3.2  \ncake  4.5  \n",
-        budget_ms: Some(0.5),
+        budget_ms: Some(SQL_BUDGET_MS),
     },
-    Program { name: "PHP", language: "php", code: "<?php echo 1+1, PHP_EOL;", stdout: "2\n", budget_ms: Some(8.0) },
+    Program {
+        name: "PHP",
+        language: "php",
+        code: "<?php echo 1+1, PHP_EOL;",
+        stdout: "2\n",
+        budget_ms: Some(PHP_BUDGET_MS),
+    },
 ];
 
 /// Programs that are compiled first. The budget is for a program that was not seen before.
@@ -91,14 +113,14 @@ const COMPILED: &[Program] = &[
         language: "c",
         code: "#include <stdio.h>\nint main(void) { printf(\"%d\\n\", 1 + 1); }\n",
         stdout: "2\n",
-        budget_ms: Some(200.0),
+        budget_ms: Some(C_BUDGET_MS),
     },
     Program {
         name: "C++",
         language: "cpp",
         code: "#include <iostream>\nint main() { std::cout << 1 + 1 << \"\\n\"; }\n",
         stdout: "2\n",
-        budget_ms: Some(1500.0),
+        budget_ms: Some(CPP_BUDGET_S * 1e3),
     },
 ];
 const AGAIN_BUDGET_MS: f64 = 10.0;

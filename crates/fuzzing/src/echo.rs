@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sandbox::{
-    BoxFuture, Capture, Captured, CpuSource, Display, Enforcement, Engine, EngineError, EngineId, EntryKind, Evidence,
-    FileError, FilePart, FileRead, FolderEntry, Isolation, Language, LastValue, Level, LiveOutput, MemorySource,
-    Outcome, OutputFile, Plan, Refusal, RuntimeInfo, Sandbox, Session, SessionError, SessionState, Status, Step,
-    Stream, Usage, WorkspacePath, WriteMode, diagnose,
+    BoxFuture, Bytes, Capture, Captured, CpuSource, Display, Enforcement, Engine, EngineError, EngineId, EntryKind,
+    Evidence, FileError, FilePart, FileRead, FolderEntry, Isolation, Language, LastValue, Level, Limits, LiveOutput,
+    MemorySource, Outcome, OutputFile, Plan, Refusal, RuntimeInfo, Sandbox, Session, SessionError, SessionState,
+    Status, Step, Stream, Usage, WorkspacePath, WriteMode, diagnose,
 };
 
 #[derive(Debug)]
@@ -176,6 +176,10 @@ impl Session for Cells {
 
     fn languages(&self) -> Vec<&'static str> {
         vec!["python"]
+    }
+
+    fn memory(&self) -> Bytes {
+        Limits::CEILING.memory
     }
 
     fn write<'a>(

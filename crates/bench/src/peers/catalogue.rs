@@ -188,10 +188,10 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "gVisor",
         what: "Debian `runsc`: the host's `/usr/bin/python3` in a bundle with `/usr` alone, on the `ptrace` platform",
-        walls: "a kernel of its own; no limits",
+        walls: "a kernel of its own (on `ptrace`, its slowest platform); memory limit by cgroup",
         can: "a kernel of its own in front of the host's, around any program",
-        cannot: "limit time or output; memory only with cgroups; no server, results, files or sessions: those are the \
-               caller's to write",
+        cannot: "limit time or output; memory only where it may make cgroups; no server, results, files or sessions: \
+               those are the caller's to write. Debian's release is old: newer ones have a faster platform",
         faster: "nothing waits between two runs",
         computes: HOST_PYTHON,
         smaller: "nothing waits between two runs",
@@ -224,6 +224,38 @@ pub(crate) const VARIABLE_VALUE: &str = "of-the-host";
 impl Peer {
     pub(crate) fn is_ours(&self) -> bool {
         matches!(self.kind, Kind::Belljar | Kind::BelljarNative)
+    }
+
+    /// The engine that has to have run its programs, for its numbers to be what they are said to be.
+    pub(crate) fn engine(&self) -> Option<&'static str> {
+        match self.kind {
+            Kind::Belljar => Some("wasm"),
+            Kind::BelljarNative => Some("native"),
+            Kind::Eryx
+            | Kind::Monty
+            | Kind::Componentize
+            | Kind::Runno
+            | Kind::CodeRunner
+            | Kind::ServerCodeRunner
+            | Kind::RunPython
+            | Kind::CodeExecutor
+            | Kind::Bubblewrap
+            | Kind::Gvisor
+            | Kind::Subprocess => None,
+        }
+    }
+
+    /// Whether programs run in an interpreter of the host's, as belljar's native engine has them.
+    pub(crate) fn is_native(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::BelljarNative
+                | Kind::ServerCodeRunner
+                | Kind::CodeExecutor
+                | Kind::Bubblewrap
+                | Kind::Gvisor
+                | Kind::Subprocess
+        )
     }
 
     /// Whether it has a process that waits for programs.

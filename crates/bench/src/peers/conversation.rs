@@ -24,6 +24,8 @@ pub(crate) struct Answer {
     pub(crate) text: String,
     /// It says itself that the run failed, was stopped or was cut.
     pub(crate) flagged: bool,
+    /// The engine that ran it, where the peer has several and tells.
+    pub(crate) engine: Option<String>,
 }
 
 /// Something that programs can be given to, several at a time.
@@ -188,5 +190,9 @@ fn answer(message: &Value) -> Answer {
     });
     let dropped = message.pointer("/result/structuredContent/dropped/stdout").and_then(Value::as_u64);
     let failed = message.pointer("/result/isError") == Some(&json!(true)) || message.get("error").is_some();
-    Answer { text: tagged.or(text).unwrap_or_default(), flagged: failed || dropped.is_some_and(|bytes| bytes > 0) }
+    Answer {
+        text: tagged.or(text).unwrap_or_default(),
+        flagged: failed || dropped.is_some_and(|bytes| bytes > 0),
+        engine: whole("/result/structuredContent/engine"),
+    }
 }

@@ -83,9 +83,8 @@ fn concurrency(server: &mut Server, reach: Reach) -> anyhow::Result<Vec<Growth>>
         #[expect(clippy::cast_precision_loss, reason = "some thousands")]
         all.push((f64::from(level), timings.count() as f64 / began.elapsed().as_secs_f64()));
     }
-    let queue =
-        "More runs than turns (8 for each processor) wait in a queue: a caller waits longer, and no run is lost.";
-    let flat = "The line should be flat once all processors are busy.";
+    let queue = "8 runs for each processor go on at one time, and more wait in a queue: callers wait longer, and no run is lost.";
+    let flat = "Flat is good: once all processors are busy, more callers should not cost throughput.";
     Ok(vec![
         growth(
             ["concurrency", "A run, with others beside it", "runs at a time", "ms, p50"],
@@ -93,7 +92,7 @@ fn concurrency(server: &mut Server, reach: Reach) -> anyhow::Result<Vec<Growth>>
             vec![whole("print(1)", one)],
         ),
         growth(
-            ["throughput", "Runs a second, by how many run", "runs at a time", "runs a second"],
+            ["throughput", "Runs a second, by runs at a time", "runs at a time", "runs a second"],
             flat,
             vec![whole("print(1)", all)],
         ),
@@ -103,7 +102,7 @@ fn concurrency(server: &mut Server, reach: Reach) -> anyhow::Result<Vec<Growth>>
 fn code(server: &mut Server, reach: Reach) -> Growth {
     let comment = |size: u32| json!({"code": format!("#{}", "x".repeat(size as usize - 1))});
     let lines = |size: u32| json!({"code": "x = 1\n".repeat((size as usize / 6).max(1))});
-    let said = "A comment costs its way through the pipes; lines have to be compiled too, by Python, in WebAssembly.";
+    let said = "A comment only has to be sent and skipped. Lines have to be compiled too, by Python in WebAssembly.";
     let series = vec![
         grown(server, "one comment", tenfold(reach.code), reach, comment),
         grown(server, "lines of x = 1", tenfold(reach.code), reach, lines),
@@ -113,7 +112,7 @@ fn code(server: &mut Server, reach: Reach) -> Growth {
 
 fn output(server: &mut Server, reach: Reach) -> Growth {
     let code = |size: u32| json!({"code": format!("print('x' * {})", size - 1)});
-    let said = "Of each stream 1 MiB is kept, head and tail; the rest is counted.";
+    let said = "1 MiB of each stream is kept (its head and tail), and the rest is counted.";
     let series = vec![grown(server, "one line", tenfold(reach.output), reach, code)];
     growth(["output", "A run, by the size of its output", "bytes printed", "ms, median"], said, series)
 }
@@ -124,7 +123,7 @@ fn files(server: &mut Server, reach: Reach) -> Growth {
         let files: Vec<Value> = (0..count).map(|number| json!({"path": format!("f{number}"), "text": "x"})).collect();
         json!({"code": "pass", "files": files})
     };
-    let said = "Files that a program makes come back with its result.";
+    let said = "Files that a program makes are listed in its result.";
     let series = vec![
         grown(server, "made by the program", tenfold(reach.files), reach, made),
         grown(server, "given to the program", tenfold(reach.files), reach, given),
@@ -159,8 +158,8 @@ fn sessions(server: &mut Server, reach: Reach) -> anyhow::Result<Vec<Growth>> {
         taken.push((f64::from(open), memory(&server.processes())));
     }
     let told =
-        "A caller has at most 64 sessions unless the server is told otherwise: here `--sessions-per-caller 1024`.";
-    let shared = "The server and its workers; pages that sessions share are counted once.";
+        "A caller has at most 64 sessions by default. This server was started with `--sessions-per-caller 1024`.";
+    let shared = "The server and its workers. Pages that sessions share are counted once.";
     let series = |name: &str, points| Series { name: name.to_owned(), points, stopped: stopped.clone() };
     let times = vec![series("first cell of a session", opening), series("a later cell", cells)];
     let live = "live Python sessions";

@@ -303,7 +303,11 @@ pub(crate) fn telling_line(said: &str) -> String {
     let said = cleaned(said);
     let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let line = match said.rfind("error: ").or_else(|| said.rfind("Error: ")) {
-        Some(from) => said.get(from..).and_then(|rest| rest.lines().next()),
+        Some(from) => {
+            let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+            let name = said.get(..from).map_or(0, |before| before.trim_end_matches(is_name).len());
+            said.get(name..).and_then(|rest| rest.lines().next())
+        }
         None => lines.next_back(),
     };
     line.unwrap_or("it said nothing").chars().take(240).collect()
@@ -355,6 +359,7 @@ mod tests {
         let said =
             "Download x\n\u{1b}[1merror\u{1b}[0m: Import 'https://example.org/a' failed at /tmp/x/main.ts\n stack";
         assert_eq!(telling_line(said), "error: Import (place) failed at (place)");
+        assert_eq!(telling_line("Traceback\n  line 1\nOSError: no sleep"), "OSError: no sleep");
         assert_eq!(telling_line("one\nlast words\n\n"), "last words");
         assert_eq!(telling_line(""), "it said nothing");
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +28,9 @@ const BUBBLEWRAP: &[&str] = &[
     "--ro-bind", "/etc/ld.so.cache", "/etc/ld.so.cache", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
     PYTHON, "-c",
 ];
+
+/// As for the others.
+const MEMORY_LIMIT: u64 = 512 << 20;
 
 /// Makes the command that runs a program.
 type Maker = Box<dyn Fn(u64, &str) -> anyhow::Result<Command>>;
@@ -61,6 +64,7 @@ impl Jail {
 
     pub(crate) fn gvisor(folder: &Folder) -> anyhow::Result<Self> {
         let program = folder.debian_program("runsc")?;
+        let groups = groups();
         let bundles = folder.fresh("gvisor")?;
         let root = bundles.join("root");
         for name in ["usr", "proc", "dev", "tmp", "etc"] {
@@ -72,10 +76,14 @@ impl Jail {
         Ok(Self::new(Box::new(move |number, code| {
             let bundle = bundles.join(number.to_string());
             fs::create_dir(&bundle)?;
-            fs::write(bundle.join("config.json"), container(&root, code).to_string())?;
+            let group = groups.as_ref().map(|groups| format!("/{groups}/{number}"));
+            fs::write(bundle.join("config.json"), container(&root, code, group.as_deref()).to_string())?;
             let mut command = host_command(&program);
-            command.arg("--root").arg(bundles.join("state"));
-            command.args(["--platform=ptrace", "--network=none", "--ignore-cgroups", "run", "--bundle"]).arg(bundle);
+            command.arg("--root").arg(bundles.join("state")).args(["--platform=ptrace", "--network=none"]);
+            if group.is_none() {
+                command.arg("--ignore-cgroups");
+            }
+            command.args(["run", "--bundle"]).arg(bundle);
             command.arg(format!("peers-{}-{number}", std::process::id()));
             Ok(command)
         })))
@@ -130,6 +138,30 @@ impl Runs for Jail {
 impl Drop for Jail {
     fn drop(&mut self) {
         end(&self.processes());
+        remove_groups();
+    }
+}
+
+/// What the cgroups of containers are below, where this process may make any: they hold the memory limit.
+pub(crate) fn groups() -> Option<String> {
+    let name = format!("peers-{}", std::process::id());
+    // Version 1 holds memory in a hierarchy of its own, version 2 everything in one.
+    let is_made = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].into_iter().any(|hierarchy| {
+        let group = Path::new(hierarchy).join(&name);
+        fs::create_dir_all(&group).is_ok() && group.join("cgroup.procs").is_file()
+    });
+    is_made.then_some(name)
+}
+
+/// Those that a container left which was killed.
+fn remove_groups() {
+    let name = format!("peers-{}", std::process::id());
+    let folders = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let below = folders("/sys/fs/cgroup".into()).map(|hierarchy| hierarchy.join(&name));
+    for group in below.chain(["/sys/fs/cgroup".into()].map(|root: PathBuf| root.join(&name))) {
+        // Files in there cannot be removed, and go with their folder.
+        folders(group.clone()).for_each(|inner| drop(fs::remove_dir(inner)));
+        drop(fs::remove_dir(group));
     }
 }
 
@@ -149,11 +181,12 @@ fn collect(mut child: std::process::Child) -> Answer {
     if failed {
         text.extend(errors.and_then(|errors| errors.join().ok()).unwrap_or_default());
     }
-    Answer { text: String::from_utf8_lossy(&text).into_owned(), flagged: failed }
+    Answer { text: String::from_utf8_lossy(&text).into_owned(), flagged: failed, engine: None }
 }
 
 /// The same view of the host that bubblewrap's programs get, as an OCI runtime is told of it.
-fn container(root: &Path, code: &str) -> serde_json::Value {
+fn container(root: &Path, code: &str, group: Option<&str>) -> serde_json::Value {
+    let limits = json!({"memory": {"limit": MEMORY_LIMIT}});
     let namespaces = ["pid", "network", "ipc", "uts", "mount"].map(|name| json!({"type": name}));
     json!({
         "ociVersion": "1.0.0",
@@ -167,6 +200,9 @@ fn container(root: &Path, code: &str) -> serde_json::Value {
             {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs"},
             {"destination": "/usr", "type": "bind", "source": "/usr", "options": ["ro", "rbind"]}
         ],
-        "linux": {"namespaces": namespaces}
+        "linux": {
+            "namespaces": namespaces, "cgroupsPath": group.unwrap_or_default(),
+            "resources": group.map_or(json!({}), |_| limits)
+        }
     })
 }

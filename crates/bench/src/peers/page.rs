@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use super::catalogue::PEERS;
+use super::catalogue::{Kind, PEERS, Peer};
 use super::plot::{self, Bar};
 use super::table::{Cell, Column, LEVEL, MEASURES, Measure, Results, figure};
 
@@ -36,7 +36,12 @@ pub(crate) fn printed(results: &Results) -> String {
         for column in ran(results) {
             let _ = writeln!(text, "  {:<24}{}", column.name, cell(column, measure));
         }
-        let _ = writeln!(text, "  belljar is {}\n", results.standing(measure).replace('*', ""));
+        let [first, native] =
+            [results.standing(measure), results.native_standing(measure)].map(|it| it.replace('*', ""));
+        let _ = writeln!(
+            text,
+            "  belljar is {first}\n  belljar native, among those that run the host's Python, is {native}\n"
+        );
     }
     for column in &results.columns {
         if let Some(reason) = &column.absent {
@@ -49,12 +54,12 @@ pub(crate) fn printed(results: &Results) -> String {
 fn page(results: &Results) -> String {
     let mut text = format!(
         "# Side by side with the peers\n\n\
-         Written by `cargo run --release -p bench -- peers`, which installs the published peers, runs the same work \
-         through each of them and through belljar in one run, and writes this page, [its data](benchmarks/peers.json) and its plots. Nothing on it is written by hand.\n\n\
-         Machine: {}. {}; the whole took {} minutes.\n\n{}\n\n",
-        results.machine,
+         `cargo run --release -p bench -- peers` installs the published peers, runs the same work through each of them and \
+         through belljar, and writes this page, [its data](benchmarks/peers.json) and its plots. Nothing here is written by hand.\n\n\
+         Measured on {}, on {}. The whole run took {:.0} minutes.\n\n{}\n\n",
         results.day,
-        figure(results.took_s / 60.0),
+        results.machine,
+        (results.took_s / 60.0).max(1.0),
         results.method
     );
     text += &table(results);
@@ -75,21 +80,33 @@ fn table(results: &Results) -> String {
     let columns: Vec<&Column> = ran(results).collect();
     let mut text = String::from("## The table\n\n");
     let names = columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(" | ");
-    let _ = writeln!(text, "| | {names} | belljar is |\n|---|{}---|", "---|".repeat(columns.len()));
-    let walls =
-        columns.iter().filter_map(|column| column.peer()).map(|peer| peer.walls).collect::<Vec<_>>().join(" | ");
-    let _ = writeln!(text, "| walls | {walls} | |");
+    let _ = writeln!(
+        text,
+        "| | {names} | belljar is | belljar native, among those that run the host's Python, is |\n|---|{}---|---|",
+        "---|".repeat(columns.len())
+    );
+    let peers = columns.iter().filter_map(|column| column.peer());
+    let walls = peers.map(|peer| walls(peer, results)).collect::<Vec<_>>().join(" | ");
+    let _ = writeln!(text, "| walls | {walls} | | |");
     for measure in MEASURES {
         let cells = columns.iter().map(|column| cell(column, measure)).collect::<Vec<_>>().join(" | ");
-        let _ = writeln!(text, "| {}{} | {cells} | {} |", measure.title, unit(measure), results.standing(measure));
+        let (first, native) = (results.standing(measure), results.native_standing(measure));
+        let _ = writeln!(text, "| {}{} | {cells} | {first} | {native} |", measure.title, unit(measure));
     }
     let _ = writeln!(
         text,
-        "\nA number in parentheses counts for nothing: some answers were another run's. Who differs from belljar by less \
-         than {:.0} % is level with it.",
+        "\nA number in parentheses does not count, because answers were wrong or missing: the cell says which. A peer within {:.0} % \
+         of belljar is level with it.",
         LEVEL * 100.0
     );
     text
+}
+
+/// What stands around a peer's programs, with the age of the one that is not the newest.
+fn walls(peer: &Peer, results: &Results) -> String {
+    let version = results.versions.get("runsc").filter(|_| peer.kind == Kind::Gvisor);
+    let age = version.map(|version| format!("; runsc {version}, Debian's"));
+    format!("{}{}", peer.walls, age.unwrap_or_default())
 }
 
 fn peers(results: &Results) -> String {
@@ -109,18 +126,42 @@ fn peers(results: &Results) -> String {
 }
 
 fn growth(results: &Results) -> String {
-    let mut text =
-        String::from("## How belljar's cost grows\n\nPython in WebAssembly, over standard streams, one server.\n\n");
+    let mut text = String::from(
+        "## How belljar's cost grows\n\nOne server, over standard streams, running Python in WebAssembly. Both axes are logarithmic.\n\n",
+    );
     for growth in &results.growth {
         let _ = writeln!(text, "![{}](benchmarks/growth-{}.svg)\n\n{}", growth.title, growth.key, growth.said);
         for series in &growth.series {
             if let Some(stopped) = &series.stopped {
-                let _ = writeln!(text, "The line of \"{}\" ends {stopped}.", series.name);
+                let _ = writeln!(text, "\n{}", ending(&series.name, stopped));
             }
         }
         text += "\n";
     }
     text
+}
+
+/// Why a line is shorter than the others, from what the server said: `at 10000: Refused: `files` holds …. Hint: …`.
+fn ending(name: &str, stopped: &str) -> String {
+    let (size, said) = stopped.strip_prefix("at ").and_then(|rest| rest.split_once(": ")).unwrap_or(("", stopped));
+    let size = size.parse().map_or_else(|_| size.to_owned(), grouped);
+    let said = said.split(". Hint: ").next().unwrap_or_default().trim_matches(['[', ']', '.', ' ']);
+    let why = match (said.strip_prefix("Refused: "), said.strip_prefix("ended: ")) {
+        (Some(refused), _) => format!("the call is refused ({refused})"),
+        (None, Some(ended)) => format!("the run ends {ended}"),
+        (None, None) => said.to_owned(),
+    };
+    format!("The line \"{name}\" stops before {size}, where {why}.")
+}
+
+/// With commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let places = digits.char_indices().map(|(at, digit)| {
+        let comma = if at > 0 && (digits.len() - at).is_multiple_of(3) { "," } else { "" };
+        format!("{comma}{digit}")
+    });
+    places.collect()
 }
 
 fn drawn(results: &Results, measure: &Measure) -> String {
@@ -169,7 +210,7 @@ fn cell(column: &Column, measure: &Measure) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{page, printed};
+    use super::{ending, page, printed};
     use crate::peers::table::{Cell, Column, Results};
 
     #[test]
@@ -189,9 +230,18 @@ mod tests {
             growth: Vec::new(),
         };
         let text = page(&results);
-        assert!(text.contains("| warm run, p50, ms | 0.70 | first |"), "{text}");
+        assert!(text.contains("| warm run, p50, ms | 0.70 | first | not measured |"), "{text}");
         assert!(text.contains("a \\| in a cell"), "{text}");
         assert!(text.lines().any(|line| line.starts_with("| gVisor |") && line.ends_with("| no `runsc` |")), "{text}");
         assert!(printed(&results).contains("gVisor: no `runsc`"));
+    }
+
+    #[test]
+    fn why_a_line_ends_is_a_sentence() {
+        let refused = "at 10000: Refused: `files` holds 10000 files, above the limit of 1024. Hint: send an archive.";
+        let expected = "The line \"given\" stops before 10,000, where the call is refused (`files` holds 10000 files, above the limit of 1024).";
+        assert_eq!(ending("given", refused), expected);
+        let ended = ending("lines", "at 10000000: [ended: over its memory limit]");
+        assert_eq!(ended, "The line \"lines\" stops before 10,000,000, where the run ends over its memory limit.");
     }
 }

@@ -58,6 +58,12 @@ pub(crate) fn bars(title: &str, unit: &str, bars: &[Bar<'_>]) -> String {
             bottom + 16.0
         );
     }
+    let _ = writeln!(
+        grid,
+        "<text class=\"small\" x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"end\">log scale</text>",
+        LEFT - 8.0,
+        bottom + 16.0
+    );
     drawing(title, 920.0, bottom + 26.0, &format!("{grid}{drawn}"))
 }
 
@@ -98,9 +104,9 @@ pub(crate) fn lines(growth: &Growth) -> String {
          <text class=\"small\" x=\"12\" y=\"{:.0}\">{}</text>",
         f64::midpoint(LEFT, RIGHT),
         BOTTOM + 34.0,
-        escaped(&growth.across),
+        escaped(&format!("{} (log scale)", growth.across)),
         TOP - 10.0,
-        escaped(&growth.up)
+        escaped(&format!("{} (log scale)", growth.up))
     );
     drawing(&growth.title, 640.0, BOTTOM + 46.0, &drawn)
 }

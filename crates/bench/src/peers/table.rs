@@ -12,6 +12,8 @@ pub(crate) struct Measure {
     pub(crate) title: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) better: Better,
+    /// Why belljar's native engine may be behind others that run the host's own Python.
+    pub(crate) native: &'static str,
 }
 
 /// Which of two is the better one.
@@ -26,29 +28,35 @@ pub(crate) enum Better {
     Good,
 }
 
+const STARTS: &str = "a server starts first, and builds a jail to see which walls stand here";
+const REFILLED: &str = "one call right after the other uses up the interpreters that wait, and then each run pays for a new \
+                        interpreter in a whole jail";
+const SHARED: &str = "interpreters for the next runs are started on the same processors";
+const KEPT: &str = "a server, its launcher, and interpreters that wait for the next run";
+
 #[rustfmt::skip]
 pub(crate) const MEASURES: &[Measure] = &[
-    Measure { key: "start", title: "start to ready", unit: "ms", better: Better::Faster },
-    Measure { key: "first", title: "start to first result", unit: "ms", better: Better::Faster },
-    Measure { key: "warm_p50", title: "warm run, p50", unit: "ms", better: Better::Faster },
-    Measure { key: "warm_p99", title: "warm run, p99", unit: "ms", better: Better::Faster },
-    Measure { key: "numpy_p50", title: "warm run with NumPy, p50", unit: "ms", better: Better::Faster },
-    Measure { key: "throughput", title: "runs a second, 8 at a time", unit: "/s", better: Better::More },
-    Measure { key: "sleeps", title: "8 sleeps of 0.5 s at once", unit: "s", better: Better::Faster },
-    Measure { key: "loops", title: "8 loops of 2,000,000 at once", unit: "s", better: Better::Computes },
-    Measure { key: "memory_idle", title: "memory, idle after runs", unit: "MiB", better: Better::Smaller },
-    Measure { key: "memory_busy", title: "memory, 8 runs asleep", unit: "MiB", better: Better::Smaller },
-    Measure { key: "timeout", title: "endless loop, time limit of 1 s", unit: "", better: Better::Good },
-    Measure { key: "cancel", title: "cancelling an endless loop", unit: "", better: Better::Good },
-    Measure { key: "output", title: "50 MB of output", unit: "", better: Better::Good },
-    Measure { key: "allocation", title: "2 GB of memory", unit: "", better: Better::Good },
-    Measure { key: "apart", title: "runs see each other's state", unit: "", better: Better::Good },
-    Measure { key: "read", title: "reads a file of the host", unit: "", better: Better::Good },
-    Measure { key: "environment", title: "reads the host's environment", unit: "", better: Better::Good },
-    Measure { key: "write", title: "writes a file of the host", unit: "", better: Better::Good },
-    Measure { key: "connect", title: "connects to the host's loopback", unit: "", better: Better::Good },
-    Measure { key: "processes", title: "sees the host's processes", unit: "", better: Better::Good },
-    Measure { key: "left", title: "leaves a process behind", unit: "", better: Better::Good },
+    Measure { key: "start", title: "start to ready", unit: "ms", better: Better::Faster, native: STARTS },
+    Measure { key: "first", title: "start to first result", unit: "ms", better: Better::Faster, native: STARTS },
+    Measure { key: "warm_p50", title: "warm run, p50", unit: "ms", better: Better::Faster, native: REFILLED },
+    Measure { key: "warm_p99", title: "warm run, p99", unit: "ms", better: Better::Faster, native: REFILLED },
+    Measure { key: "numpy_p50", title: "warm run with NumPy, p50", unit: "ms", better: Better::Faster, native: REFILLED },
+    Measure { key: "throughput", title: "runs a second, 8 at a time", unit: "/s", better: Better::More, native: REFILLED },
+    Measure { key: "sleeps", title: "8 sleeps of 0.5 s at once", unit: "s", better: Better::Faster, native: SHARED },
+    Measure { key: "loops", title: "8 loops of 2,000,000 at once", unit: "s", better: Better::Computes, native: SHARED },
+    Measure { key: "memory_idle", title: "memory, idle after runs", unit: "MiB", better: Better::Smaller, native: KEPT },
+    Measure { key: "memory_busy", title: "memory, 8 runs asleep", unit: "MiB", better: Better::Smaller, native: KEPT },
+    Measure { key: "timeout", title: "endless loop, time limit of 1 s", unit: "", better: Better::Good, native: "" },
+    Measure { key: "cancel", title: "cancelling an endless loop", unit: "", better: Better::Good, native: "" },
+    Measure { key: "output", title: "50 MB of output", unit: "", better: Better::Good, native: "" },
+    Measure { key: "allocation", title: "2 GB of memory", unit: "", better: Better::Good, native: "" },
+    Measure { key: "apart", title: "runs see each other's state", unit: "", better: Better::Good, native: "" },
+    Measure { key: "read", title: "reads a file of the host", unit: "", better: Better::Good, native: "" },
+    Measure { key: "environment", title: "reads the host's environment", unit: "", better: Better::Good, native: "" },
+    Measure { key: "write", title: "writes a file of the host", unit: "", better: Better::Good, native: "" },
+    Measure { key: "connect", title: "connects to the host's loopback", unit: "", better: Better::Good, native: "" },
+    Measure { key: "processes", title: "sees the host's processes", unit: "", better: Better::Good, native: "" },
+    Measure { key: "left", title: "leaves a process behind", unit: "", better: Better::Good, native: "" },
 ];
 
 /// What was found of one peer in one row.
@@ -142,9 +150,29 @@ pub(crate) struct Results {
 impl Results {
     /// Whether belljar is first in a row, and if not, who is before it and why.
     pub(crate) fn standing(&self, measure: &Measure) -> String {
-        let own = self.columns.iter().find(|column| column.name == "belljar");
+        self.place("belljar", measure, |peer| !peer.is_ours(), |peer| Some(measure.better.reason(peer)))
+    }
+
+    /// The same for its native engine, among those that run the host's own Python, too.
+    pub(crate) fn native_standing(&self, measure: &Measure) -> String {
+        let place = self.place("belljar native", measure, |peer| peer.is_native() && !peer.is_ours(), |_| None);
+        match place.strip_prefix("**not first**. ") {
+            Some(before) => format!("**not first**, behind {before}: {}", measure.native),
+            None => place,
+        }
+    }
+
+    /// Where a column stands among these others in a row, and why others are before it, where that has a reason of their own.
+    fn place(
+        &self,
+        name: &str,
+        measure: &Measure,
+        is_rival: impl Fn(&Peer) -> bool,
+        reason: impl Fn(&'static Peer) -> Option<&'static str>,
+    ) -> String {
+        let own = self.columns.iter().find(|column| column.name == name);
         let others =
-            || self.columns.iter().filter_map(|column| Some((column, column.peer().filter(|peer| !peer.is_ours())?)));
+            || self.columns.iter().filter_map(|column| Some((column, column.peer().filter(|peer| is_rival(peer))?)));
         let Some(cell) = own.and_then(|own| own.cells.get(measure.key)) else { return "not measured".to_owned() };
         let value = match cell {
             Cell::Number { value, .. } => *value,
@@ -163,10 +191,43 @@ impl Results {
             return level(numbers().filter(|(other, _)| ratio(*other) < 1.0 + LEVEL).map(|(_, peer)| peer.name));
         }
         before.sort_by(|(one, _), (other, _)| ratio(*one).total_cmp(&ratio(*other)));
-        let reasons = before.iter().map(|(_, peer)| format!("{}: {}", peer.name, measure.better.reason(peer)));
-        format!("**not first**. {}", reasons.collect::<Vec<_>>().join(". "))
+        let told = before.iter().map(|(_, peer)| match reason(peer) {
+            Some(reason) => format!("{}: {reason}", peer.name),
+            None => peer.name.to_owned(),
+        });
+        let told: Vec<String> = told.collect();
+        let has_reasons = before.iter().any(|(_, peer)| reason(peer).is_some());
+        format!("**not first**. {}", told.join(if has_reasons { ". " } else { ", " }))
+    }
+
+    /// What is missing of belljar's own, without which there is nothing to compare with.
+    pub(crate) fn gaps(&self) -> Vec<String> {
+        let mut gaps = Vec::new();
+        for name in ["belljar", "belljar native"] {
+            let column = self.columns.iter().find(|column| column.name == name);
+            if let Some(reason) = column.map_or(Some("not measured"), |column| column.absent.as_deref()) {
+                gaps.push(format!("{name}: {reason}"));
+                continue;
+            }
+            for measure in MEASURES {
+                let said = match column.and_then(|column| column.cells.get(measure.key)) {
+                    Some(Cell::Number { .. } | Cell::Good(_)) => continue,
+                    Some(Cell::Wrong { note: said, .. } | Cell::Bad(said) | Cell::None(said)) => said,
+                    None => "not measured",
+                };
+                gaps.push(format!("{name}, {}: {said}", measure.title));
+            }
+        }
+        let is_missing = |key: &&str| !self.growth.iter().any(|growth| growth.key == *key);
+        gaps.extend(
+            GROWN.iter().copied().filter(is_missing).map(|key| format!("how cost grows with {key}: not measured")),
+        );
+        gaps
     }
 }
+
+/// What belljar's cost is measured over.
+const GROWN: &[&str] = &["concurrency", "throughput", "code", "output", "files", "sessions", "memory"];
 
 impl Better {
     /// Why this peer may be before belljar.
@@ -243,6 +304,60 @@ mod tests {
         assert_eq!(standing(&close, "warm_p50"), "first, with eryx");
         let failed = results(&[("belljar", Cell::Bad("it went on".to_owned()))]);
         assert_eq!(standing(&failed, "timeout"), "**not first**: it went on");
+    }
+
+    #[test]
+    fn the_native_engine_is_judged_among_its_kind() {
+        let number = |value| Cell::Number { value, note: String::new() };
+        let both = results(&[
+            ("belljar", number(1.0)),
+            ("belljar native", number(10.0)),
+            ("Monty", number(0.5)),
+            ("bubblewrap", number(6.0)),
+            ("subprocess", number(5.0)),
+        ]);
+        let measure = MEASURES.iter().find(|measure| measure.key == "warm_p50").expect("a row");
+        let expected = format!("**not first**, behind subprocess, bubblewrap: {}", measure.native);
+        assert_eq!(both.native_standing(measure), expected);
+        let first = results(&[("belljar native", number(4.0)), ("Monty", number(0.5)), ("bubblewrap", number(6.0))]);
+        assert_eq!(first.native_standing(measure), "first");
+        for measure in MEASURES.iter().filter(|measure| measure.better != super::Better::Good) {
+            assert!(!measure.native.is_empty(), "{}", measure.title);
+        }
+    }
+
+    #[test]
+    fn a_column_of_ours_that_is_not_whole_is_seen() {
+        let number = || Cell::Number { value: 1.0, note: String::new() };
+        let mut whole = results(&[]);
+        for name in ["belljar", "belljar native"] {
+            let mut column = Column::new(name);
+            for measure in MEASURES {
+                column.set(measure.key, number());
+            }
+            whole.columns.push(column);
+        }
+        let grown = |key: &&str| super::Growth {
+            key: (*key).to_owned(),
+            title: String::new(),
+            across: String::new(),
+            up: String::new(),
+            series: Vec::new(),
+            said: String::new(),
+        };
+        whole.growth = super::GROWN.iter().map(grown).collect();
+        assert_eq!(whole.gaps(), [""; 0]);
+        whole.columns[0].set("loops", Cell::Bad("its process ended".to_owned()));
+        whole.columns[1].absent = Some("it does not run here".to_owned());
+        whole.growth.pop();
+        assert_eq!(
+            whole.gaps(),
+            [
+                "belljar, 8 loops of 2,000,000 at once: its process ended",
+                "belljar native: it does not run here",
+                "how cost grows with memory: not measured",
+            ]
+        );
     }
 
     #[test]

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use super::catalogue::{Peer, Scene};
+use super::catalogue::{Kind, Peer, Scene};
 use super::conversation::{Answer, Runs};
+use super::install::telling_line;
+use super::jails;
 use super::probes;
 use super::table::{Cell, Column};
 use crate::statistics::Timings;
@@ -32,6 +34,9 @@ const BUDGET: Duration = Duration::from_mins(3);
 
 /// Timings of a peer that takes its time.
 const FEWEST: u32 = 3;
+
+/// Below that a p99 would be the slowest run of all.
+const FEWEST_FOR_P99: usize = 100;
 
 /// How much of everything.
 #[derive(Debug, Clone, Copy)]
@@ -117,7 +122,7 @@ fn started<'a>(
         *runs = None;
         let started = runs.insert(peer.start(scene)?);
         // Slow ones are slow the first time.
-        expect(&started.run(PROGRAM, PATIENCE)?, PRINTED)?;
+        expect(peer, &started.run(PROGRAM, PATIENCE)?)?;
     }
     Ok(runs.as_mut().context("just started")?.as_mut())
 }
@@ -128,7 +133,7 @@ fn starts(peer: &Peer, scene: &Scene<'_>, effort: Effort, column: &mut Column) -
         let started = Instant::now();
         let mut runs = peer.start(scene)?;
         ready.push(started.elapsed());
-        expect(&runs.run(PROGRAM, PATIENCE)?, PRINTED)?;
+        expect(peer, &runs.run(PROGRAM, PATIENCE)?)?;
         first.push(started.elapsed());
     }
     let note = format!("median of {} starts", effort.starts);
@@ -138,19 +143,24 @@ fn starts(peer: &Peer, scene: &Scene<'_>, effort: Effort, column: &mut Column) -
     Ok(())
 }
 
-fn warm(runs: &mut dyn Runs, _: &Peer, effort: Effort, column: &mut Column) -> anyhow::Result<()> {
-    let timings = rounds(runs, PROGRAM, effort)?;
+fn warm(runs: &mut dyn Runs, peer: &Peer, effort: Effort, column: &mut Column) -> anyhow::Result<()> {
+    let timings = rounds(runs, peer, PROGRAM, effort)?;
     let note = format!("{} runs", timings.count());
     column.set("warm_p50", Cell::Number { value: timings.median(), note: note.clone() });
-    column.set("warm_p99", Cell::Number { value: timings.percentile(0.99), note });
+    let p99 = if timings.count() < FEWEST_FOR_P99 {
+        Cell::None(format!("too few for it: {note} in the time"))
+    } else {
+        Cell::Number { value: timings.percentile(0.99), note }
+    };
+    column.set("warm_p99", p99);
     Ok(())
 }
 
-fn numpy(runs: &mut dyn Runs, _: &Peer, effort: Effort, column: &mut Column) -> anyhow::Result<()> {
+fn numpy(runs: &mut dyn Runs, peer: &Peer, effort: Effort, column: &mut Column) -> anyhow::Result<()> {
     // Some install it on the first use.
     let answer = runs.run(NUMPY, PATIENCE)?;
     let cell = if answer.text == PRINTED {
-        let timings = rounds(runs, NUMPY, effort)?;
+        let timings = rounds(runs, peer, NUMPY, effort)?;
         Cell::Number { value: timings.median(), note: format!("{} runs", timings.count()) }
     } else {
         Cell::None("no NumPy here".to_owned())
@@ -159,10 +169,10 @@ fn numpy(runs: &mut dyn Runs, _: &Peer, effort: Effort, column: &mut Column) -> 
     Ok(())
 }
 
-fn rounds(runs: &mut dyn Runs, code: &str, effort: Effort) -> anyhow::Result<Timings> {
+fn rounds(runs: &mut dyn Runs, peer: &Peer, code: &str, effort: Effort) -> anyhow::Result<Timings> {
     let warm = Instant::now() + effort.longest / 4;
     for _ in 0..effort.untimed {
-        expect(&runs.run(code, PATIENCE)?, PRINTED)?;
+        expect(peer, &runs.run(code, PATIENCE)?)?;
         if Instant::now() > warm {
             break;
         }
@@ -174,7 +184,7 @@ fn rounds(runs: &mut dyn Runs, code: &str, effort: Effort) -> anyhow::Result<Tim
             break;
         }
         let started = Instant::now();
-        expect(&runs.run(code, PATIENCE)?, PRINTED)?;
+        expect(peer, &runs.run(code, PATIENCE)?)?;
         timings.push(started.elapsed());
     }
     Ok(timings)
@@ -182,7 +192,7 @@ fn rounds(runs: &mut dyn Runs, code: &str, effort: Effort) -> anyhow::Result<Tim
 
 /// Each program prints a number of its own: an answer that is another's is a wrong one.
 fn throughput(runs: &mut dyn Runs, _: &Peer, effort: Effort, column: &mut Column) -> anyhow::Result<()> {
-    let (mut waiting, mut right, mut wrong, mut sent) = (HashMap::new(), 0_u32, 0_u32, 0_u64);
+    let (mut waiting, mut tally, mut sent) = (HashMap::new(), Tally::default(), 0_u64);
     let began = Instant::now();
     while began.elapsed() < effort.longest || !waiting.is_empty() {
         while began.elapsed() < effort.longest && waiting.len() < AT_A_TIME {
@@ -191,10 +201,10 @@ fn throughput(runs: &mut dyn Runs, _: &Peer, effort: Effort, column: &mut Column
         }
         let (id, answer) = runs.receive(PATIENCE)?.with_context(|| format!("no answer within {PATIENCE:?}"))?;
         let Some(number) = waiting.remove(&id) else { continue };
-        if answer.text == format!("{number}\n") { right += 1 } else { wrong += 1 }
+        tally.count(number, sent, &answer);
     }
-    let value = f64::from(right) / began.elapsed().as_secs_f64();
-    column.set("throughput", counted(value, right, wrong));
+    let value = f64::from(tally.right) / began.elapsed().as_secs_f64();
+    column.set("throughput", tally.cell(value));
     Ok(())
 }
 
@@ -222,35 +232,69 @@ fn loops(runs: &mut dyn Runs, _: &Peer, _: Effort, column: &mut Column) -> anyho
 /// Seconds for eight programs at once. `look` is called now and then while they run.
 fn side_by_side(
     runs: &mut dyn Runs,
-    code: impl Fn(usize) -> String,
+    code: impl Fn(u64) -> String,
     look: &mut dyn FnMut(&dyn Runs),
 ) -> anyhow::Result<Cell> {
     let began = Instant::now();
     let mut waiting = HashMap::new();
-    for number in 0..AT_A_TIME {
+    let all = AT_A_TIME as u64;
+    for number in 1..=all {
         waiting.insert(runs.submit(&code(number), None)?, number);
     }
-    let (mut right, mut wrong) = (0, 0);
+    let mut tally = Tally::default();
     let mut looked = began;
     while !waiting.is_empty() {
-        anyhow::ensure!(began.elapsed() < PATIENCE, "{} of {AT_A_TIME} answers within {PATIENCE:?}", right + wrong);
+        anyhow::ensure!(
+            began.elapsed() < PATIENCE,
+            "{} of {AT_A_TIME} answers within {PATIENCE:?}",
+            AT_A_TIME - waiting.len()
+        );
         if looked.elapsed() > Duration::from_millis(200) {
             look(runs);
             looked = Instant::now();
         }
         let Some((id, answer)) = runs.receive(Duration::from_millis(100))? else { continue };
         let Some(number) = waiting.remove(&id) else { continue };
-        if answer.text == format!("{number}\n") { right += 1 } else { wrong += 1 }
+        tally.count(number, all, &answer);
     }
-    Ok(counted(began.elapsed().as_secs_f64(), right, wrong))
+    Ok(tally.cell(began.elapsed().as_secs_f64()))
 }
 
-fn counted(value: f64, right: u32, wrong: u32) -> Cell {
-    match wrong {
-        0 => Cell::Number { value, note: format!("all {right} answers right") },
-        wrong => {
-            Cell::Wrong { value, note: format!("{wrong} of {} answers were another run's, or none", right + wrong) }
+/// What came back of runs that each print a number of their own.
+#[derive(Debug, Default)]
+struct Tally {
+    right: u32,
+    /// Another run's number.
+    strangers: u32,
+    failed: u32,
+    /// What the first of those that failed said.
+    first_failure: Option<String>,
+}
+
+impl Tally {
+    /// Counts the answer to the run with this number, where runs have numbers from 1 to `last`.
+    fn count(&mut self, number: u64, last: u64, answer: &Answer) {
+        let printed = answer.text.strip_suffix('\n').and_then(|text| text.parse::<u64>().ok());
+        match printed {
+            Some(printed) if printed == number => self.right += 1,
+            Some(printed) if (1..=last).contains(&printed) => self.strangers += 1,
+            Some(_) | None => {
+                self.failed += 1;
+                self.first_failure.get_or_insert_with(|| telling_line(&answer.text).chars().take(80).collect());
+            }
         }
+    }
+
+    /// The number, which is none to go by if any answer was wrong.
+    fn cell(&self, value: f64) -> Cell {
+        let all = self.right + self.strangers + self.failed;
+        if self.right == all {
+            return Cell::Number { value, note: format!("all {all} answers right") };
+        }
+        let strangers = (self.strangers > 0).then(|| format!("{} of {all} answers were another run's", self.strangers));
+        let failure = self.first_failure.as_deref().unwrap_or_default();
+        let failed = (self.failed > 0).then(|| format!("{} of {all} runs failed: {failure}", self.failed));
+        Cell::Wrong { value, note: strangers.into_iter().chain(failed).collect::<Vec<_>>().join("; ") }
     }
 }
 
@@ -304,7 +348,7 @@ fn output(runs: &mut dyn Runs, _: &Peer, _: Effort, column: &mut Column) -> anyh
     let cell = if bytes >= WRITTEN {
         Cell::Bad(format!("all 50 MB go to the client, in {took:.2} s: nothing bounds them"))
     } else if answer.text.matches('x').count() < 1000 {
-        Cell::Bad(format!("all output is lost; it says: {}", super::install::telling_line(&answer.text)))
+        Cell::Bad(format!("all output is lost; it says: {}", telling_line(&answer.text)))
     } else if answer.flagged || answer.text.contains("dropped") {
         Cell::Good(format!("cut to {megabytes:.1} MB and says so, in {took:.2} s"))
     } else {
@@ -314,7 +358,11 @@ fn output(runs: &mut dyn Runs, _: &Peer, _: Effort, column: &mut Column) -> anyh
     Ok(())
 }
 
-fn allocation(runs: &mut dyn Runs, _: &Peer, _: Effort, column: &mut Column) -> anyhow::Result<()> {
+fn allocation(runs: &mut dyn Runs, peer: &Peer, _: Effort, column: &mut Column) -> anyhow::Result<()> {
+    if peer.kind == Kind::Gvisor && jails::groups().is_none() {
+        column.set("allocation", Cell::None("no limit is set here: it may make no cgroups".to_owned()));
+        return Ok(());
+    }
     let answer = runs.run("block = b'x' * 2_000_000_000\nprint(len(block))", PATIENCE)?;
     let again = runs.run(PROGRAM, PATIENCE).is_ok_and(|answer| answer.text == PRINTED);
     column.set(
@@ -362,11 +410,36 @@ pub(crate) fn memory(processes: &[u32]) -> f64 {
     processes.iter().filter_map(share).sum::<f64>() / KIB_IN_MIB
 }
 
-fn expect(answer: &Answer, printed: &str) -> anyhow::Result<()> {
-    anyhow::ensure!(
-        answer.text == printed,
-        "expected {printed:?}, and it said {:?}",
-        super::install::telling_line(&answer.text)
-    );
+/// The right answer, by the engine that the column is about.
+fn expect(peer: &Peer, answer: &Answer) -> anyhow::Result<()> {
+    anyhow::ensure!(answer.text == PRINTED, "expected {PRINTED:?}, and it said {:?}", telling_line(&answer.text));
+    if let Some(engine) = peer.engine() {
+        let ran = answer.engine.as_deref().unwrap_or("none that it names");
+        anyhow::ensure!(ran == engine, "engine {engine} was to run it, and it was {ran}");
+    }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Answer, Tally};
+    use crate::peers::table::Cell;
+
+    #[test]
+    fn another_runs_answer_is_told_from_one_that_failed() {
+        let mut tally = Tally::default();
+        let mut count = |number, text: &str| {
+            tally.count(number, 8, &Answer { text: text.to_owned(), flagged: false, engine: None });
+        };
+        count(1, "1\n");
+        count(2, "7\n");
+        count(3, "OSError: sleep is not supported\n");
+        count(4, "4\n5\n");
+        count(5, "900\n");
+        let Cell::Wrong { note, .. } = tally.cell(1.0) else { panic!("{tally:?}") };
+        assert_eq!(note, "1 of 5 answers were another run's; 3 of 5 runs failed: OSError: sleep is not supported");
+        let mut right = Tally::default();
+        right.count(1, 8, &Answer { text: "1\n".to_owned(), flagged: false, engine: None });
+        assert!(matches!(right.cell(1.0), Cell::Number { .. }), "{right:?}");
+    }
 }
