@@ -227,9 +227,10 @@ class SessionInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class Sessions:
-    """The live sessions."""
+    """The live sessions, and the names of those that were saved."""
 
     sessions: tuple[SessionInfo, ...]
+    saved: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
