@@ -282,6 +282,23 @@ fn example_of_what_is_not_there_is_refused() {
 }
 
 #[test]
+fn what_is_not_set_up_is_not_exported() {
+    let belljar = belljar();
+    for (arguments, said) in [
+        (
+            &["setup", "--export", "all.tgz"][..],
+            "error: nothing is set up here to export\n\nhint: run `belljar setup` first\n",
+        ),
+        (
+            &["setup", "ruby", "--export", "ruby.tgz"],
+            "error: `ruby` cannot be exported: it is not provisioned\n\nhint: run `belljar setup ruby` first\n",
+        ),
+    ] {
+        assert_eq!(belljar.answer(arguments), Answer::new(125, "", said));
+    }
+}
+
+#[test]
 fn shells_and_man_are_told_of_every_command() {
     let printed = |arguments: &[&str]| String::from_utf8(belljar().answer(arguments).stdout).expect("text");
     let manual = printed(&["man"]);
@@ -294,10 +311,12 @@ fn shells_and_man_are_told_of_every_command() {
     }
 }
 
-/// The example that shows how another program embeds belljar. It checks its own result.
+/// The examples that show how another program embeds belljar. They check their own results.
 #[test]
 fn another_program_can_embed_it() {
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_belljar")).parent().expect("a folder");
-    let ended = testkit::arena::host_command(folder.join("examples/embed")).output().expect("the example is built");
-    assert!(ended.status.success(), "{ended:?}");
+    for example in ["examples/embed", "examples/embed_live"] {
+        let ended = testkit::arena::host_command(folder.join(example)).output().expect("the example is built");
+        assert!(ended.status.success(), "{example}: {ended:?}");
+    }
 }

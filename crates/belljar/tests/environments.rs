@@ -158,12 +158,23 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
     let venv = world.venv("allowed/plain", "");
     let outside = world.venv("elsewhere", "");
     symlink(&outside, world.path("allowed/link")).expect("linked");
+    // Opened as a file, it would be waited for without end.
+    for folder in ["allowed/waits", "waits"] {
+        let root = world.venv(folder, "");
+        fs::remove_file(root.join("pyvenv.cfg")).expect("it is there");
+        let fifo = std::process::Command::new("mkfifo").arg(root.join("pyvenv.cfg")).status();
+        assert!(fifo.expect("mkfifo").success());
+    }
     let mut client = world.serve();
     call(&mut client, "configure_environment", &json!({"type": "venv", "path": venv}));
+    let nothing = "there is no Python environment at";
     for (arguments, said) in [
-        (json!({"type": "venv", "path": outside}), "is not where this server's operator allows environments"),
-        (json!({"type": "venv", "path": world.path("allowed/link")}), "is not where this server's operator allows"),
-        (json!({"type": "venv", "path": world.path("allowed/nope")}), "there is no Python environment at"),
+        (json!({"type": "venv", "path": outside}), nothing),
+        (json!({"type": "venv", "path": world.path("nope")}), nothing),
+        (json!({"type": "venv", "path": world.path("waits")}), nothing),
+        (json!({"type": "venv", "path": world.path("allowed/waits")}), nothing),
+        (json!({"type": "venv", "path": world.path("allowed/link")}), nothing),
+        (json!({"type": "venv", "path": world.path("allowed/nope")}), nothing),
         (json!({"type": "venv", "path": "allowed/plain"}), "which is relative"),
         (json!({"type": "conda", "name": "../plain"}), "is no name of an environment"),
         (json!({"type": "conda", "path": venv}), "is an environment of venv, not of conda"),

@@ -14,6 +14,8 @@ mod client;
 mod crash;
 #[path = "packages/isolation.rs"]
 mod isolation;
+#[path = "packages/own.rs"]
+mod own;
 #[path = "packages/parked.rs"]
 mod parked;
 #[path = "packages/site.rs"]

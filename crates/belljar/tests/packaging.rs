@@ -74,6 +74,10 @@ fn the_registry_knows_the_packages() {
     let npm = read_json(&packaging("../sdk/typescript/package.json"));
     assert_eq!((&server["version"], &npm["version"]), (&json!(VERSION), &json!(VERSION)));
     assert_eq!(npm["mcpName"], server["name"]);
+    // Where PyPI's has it.
+    let readme = fs::read_to_string(packaging("../sdk/python/README.md")).expect("the README");
+    let name = readme.split_once("<!-- mcp-name: ").and_then(|(_, rest)| Some(rest.split_once(" -->")?.0));
+    assert_eq!(name, server["name"].as_str());
     assert!(server["description"].as_str().is_some_and(|text| text.len() <= 100), "{server}");
     let packages = server["packages"].as_array().expect("a list");
     let told = |package: &Value| {
@@ -82,6 +86,17 @@ fn the_registry_knows_the_packages() {
     let expected = ["npm", "pypi"].map(|registry| json!([registry, "belljar", VERSION, "stdio"]));
     assert_eq!(packages.iter().map(told).collect::<Vec<_>>(), expected);
     assert_eq!(npm["name"], "belljar");
+}
+
+/// Its readers have the package, and nothing that was beside it.
+#[test]
+fn what_is_packed_leads_nowhere_that_is_not() {
+    for sdk in ["typescript", "python"] {
+        let readme = fs::read_to_string(packaging(&format!("../sdk/{sdk}/README.md"))).expect("the README");
+        let links = readme.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0));
+        let dead: Vec<&str> = links.filter(|link| !link.contains("://") && !link.starts_with('#')).collect();
+        assert!(dead.is_empty(), "{sdk}: {dead:?}");
+    }
 }
 
 #[test]

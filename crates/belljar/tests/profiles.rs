@@ -10,10 +10,18 @@ mod client;
 mod compare;
 #[path = "profiles/differences.rs"]
 mod differences;
+#[path = "profiles/executor.rs"]
+mod executor;
 #[path = "profiles/faults.rs"]
 mod faults;
 #[path = "profiles/flags.rs"]
 mod flags;
+#[path = "profiles/kept.rs"]
+mod kept;
+#[path = "profiles/limits.rs"]
+mod limits;
+#[path = "profiles/permissions.rs"]
+mod permissions;
 #[path = "profiles/stories.rs"]
 mod stories;
 #[path = "profiles/world.rs"]

@@ -51,6 +51,16 @@ fn the_packages_for_npm_bring_the_binary_and_the_library() {
     };
     assert_eq!(run(&["--version"]).text(), concat!("belljar ", env!("CARGO_PKG_VERSION"), "\n"));
     assert_eq!(run(&["run", "-l", "bash", "-c", "echo out; exit 42"]), Answer::new(42, "out\n", ""));
+    // As the README says. It is here, so nothing is asked of the registry.
+    if let Some(cache) = runtimes::provisioned(BELLJAR) {
+        let mut example = home.client("npx");
+        example.args(["--offline", "belljar", "example", "javascript", "bash"]).env(CACHE, cache);
+        let shown = command::answer(example, b"");
+        succeeds(&shown);
+        let row = |name: &str| shown.text().lines().find(|row| row.starts_with(name)).unwrap_or_default();
+        assert!(row("JavaScript ").contains(" wasm ") && row("JavaScript ").contains(" ok "), "{shown:?}");
+        assert!(row("Bash ").contains(" ok "), "{shown:?}");
+    }
     let mut going = home.client(&program);
     going.args(["run", "-l", "bash", "-c", "echo up; sleep 600"]).stdout(Stdio::piped());
     let mut going = going.spawn().expect("it starts");

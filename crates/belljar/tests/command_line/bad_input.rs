@@ -76,16 +76,16 @@ const REFUSALS: &[(&[&str], &str, &str)] = &[
     (&["--env", "NAME"], "`--env NAME` has no value", "write it as NAME=VALUE"),
     (&["--env", "A=1", "--env", "A=2"], "`env` names `A` twice", "name each variable once"),
     (&["--network", "127.0.0.1"],
-        "`127.0.0.1` names no host that a program could be let to",
+        "`127.0.0.1` is not a host name that can be granted",
         "write `example.org`, `*.example.org` or `example.org:8443`"),
     (&["--network", "example.org", "--engine", "wasm"],
-        "`engine` asks for `wasm`, which cannot have a network, and this run has",
+        "`engine` asks for `wasm`, which cannot have network access, and this run is granted it",
         "use engine `auto` or `native`"),
     (&["--mount", "/usr/share", "--engine", "wasm"],
         "runs have something else at `/usr/share`",
         "show the folder at another place: `HOST:/data`"),
     (&["--mount", "/usr/share:/data", "--engine", "wasm"],
-        "`engine` asks for `wasm`, which cannot have folders of the host, and this run has",
+        "`engine` asks for `wasm`, which cannot see folders of the host, and this run is granted some",
         "use engine `auto` or `native`"),
     (&["--mount", "/usr/share:data"],
         "`/usr/share:data` does not say which folder runs see, and where",
@@ -97,7 +97,7 @@ const REFUSALS: &[(&[&str], &str, &str)] = &[
         "`/etc/passwd` is no folder",
         "name the folder that it is in"),
     (&["--mount", "/usr:/data:rw"],
-        "runs cannot be let write to `/usr`, for belljar itself uses `/usr/local/bin`",
+        "`/usr` cannot be granted for writing: belljar itself uses `/usr/local/bin`",
         "give them a folder of their own, or show it read-only"),
 ];
 
@@ -127,7 +127,7 @@ fn what_belljar_itself_uses_is_not_for_runs_to_write() {
         let mut command = belljar.command(options.iter().copied().chain(["--mount", &mount]));
         command.env("HOME", &home).env_remove("XDG_CONFIG_HOME").env_remove("BELLJAR_CONFIG");
         command.current_dir(home.join("data"));
-        let message = format!("runs cannot be let write to `{}`, for belljar itself uses `{used}`", path(folder));
+        let message = format!("`{}` cannot be granted for writing: belljar itself uses `{used}`", path(folder));
         assert_eq!(answer(command, b""), refusal(&message, "give them a folder of their own, or show it read-only"));
     };
     for folder in [".config", ".config/belljar"] {
@@ -172,7 +172,8 @@ fn an_unknown_language_is_refused_with_all_that_are_known() {
 #[test]
 fn an_unclear_language_is_refused_with_candidates() {
     let candidates = |answer: &Answer| {
-        let hint = answer.stderr.lines().last().and_then(|line| line.strip_prefix("hint: set `language`; it may be "));
+        let hint =
+            answer.stderr.lines().last().and_then(|line| line.strip_prefix("hint: name it with `-l`; it may be "));
         hint.unwrap_or_else(|| panic!("no candidates: {answer:?}")).split(", ").map(str::to_owned).collect::<Vec<_>>()
     };
     let answer = answer_without_launcher(&belljar(), ["run", "-c", "print(\"hi\")"]);
@@ -181,14 +182,14 @@ fn an_unclear_language_is_refused_with_candidates() {
     assert!(candidates(&answer).starts_with(&["python".to_owned(), "lua".to_owned()]), "{answer:?}");
 
     let nothing_known = answer_without_launcher(&belljar(), ["run", "-c", "hello there"]);
-    assert_eq!(nothing_known, refusal("the language of `code` is not clear", "set `language`, such as `python`"));
+    assert_eq!(nothing_known, refusal("the language of `code` is not clear", "name it with `-l`, such as `-l python`"));
 
     let unknown_fence = answer_without_launcher(&belljar(), ["run", "-c", "```klingon\nnuqneH\n```"]);
     assert_eq!(
         unknown_fence,
         refusal(
             "the fence around `code` is tagged `klingon`, which is no language that belljar knows",
-            "set `language`, such as `python`"
+            "name it with `-l`, such as `-l python`"
         )
     );
 }

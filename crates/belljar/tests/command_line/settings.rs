@@ -63,7 +63,7 @@ fn the_file_grants_and_flags_are_meant_instead() {
     assert_eq!(belljar.answer(with_flag), Answer::new(0, "other\n", ""));
     for (text, message) in [
         ("mounts = [\"gone:/data\"]", "`gone` cannot be shown to runs: No such file or directory (os error 2)"),
-        ("[network]\nallow = [\"10.0.0.1\"]", "`10.0.0.1` names no host that a program could be let to"),
+        ("[network]\nallow = [\"10.0.0.1\"]", "`10.0.0.1` is not a host name that can be granted"),
     ] {
         belljar.write("belljar.toml", text);
         let said = told(&belljar, &["--config", "belljar.toml"], &[]);

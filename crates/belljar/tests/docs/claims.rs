@@ -30,22 +30,37 @@ fn every_promise_names_what_holds_it() {
 /// What is wrong with what the last column of a row names.
 fn check(row: &str) -> Vec<String> {
     let holders = row.trim_end_matches(['|', ' ']).rsplit('|').next().unwrap_or_default();
-    let mut wrong: Vec<String> = code_spans(holders).filter_map(|holder| is_there(holder, row).err()).collect();
-    if code_spans(holders).next().is_none() {
-        wrong.push("nothing holds it".to_owned());
+    let mut wrong = Vec::new();
+    // A suite, then the names of its budgets.
+    let mut suite = None;
+    let mut budgets = 0;
+    for holder in code_spans(holders) {
+        if let Some(named) = holder.strip_prefix("bench ") {
+            (suite, budgets) = (Some(named), 0);
+        } else if is_constant(holder) {
+            budgets += 1;
+        }
+        wrong.extend(is_there(holder, suite, row).err());
+    }
+    match suite {
+        Some(suite) if budgets == 0 => wrong.push(format!("`bench {suite}` is there without a budget")),
+        None if code_spans(holders).next().is_none() => wrong.push("nothing holds it".to_owned()),
+        Some(_) | None => {}
     }
     wrong
 }
 
-fn is_there(holder: &str, row: &str) -> Result<(), String> {
-    let is_constant = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+fn is_constant(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+}
+
+fn is_there(holder: &str, suite: Option<&str>, row: &str) -> Result<(), String> {
     match holder.split_once("::") {
         Some((file, name)) if is_constant(name) => number(&source(file)?, name, row),
         Some(_) => test(holder),
         None if is_constant(holder) => {
-            let sources = files_below(&repository().join("crates/bench/src"), "rs");
-            let text: String = sources.iter().map(|file| fs::read_to_string(file).expect("a source")).collect();
-            number(&text, holder, row)
+            let suite = suite.ok_or_else(|| format!("`{holder}` is no suite's"))?;
+            number(&source(&format!("bench/src/{suite}.rs"))?, holder, row)
         }
         None => match holder.strip_prefix("bench ") {
             Some(suite) => source(&format!("bench/src/{suite}.rs")).map(drop),

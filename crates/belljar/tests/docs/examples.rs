@@ -27,10 +27,10 @@ const ELSEWHERE: &[(&str, &str, Why)] = &[
     ("docs/installing.md", "docker build", Why::Not("not every machine has Docker; what its filter leaves is in packaging.rs")),
     ("docs/installing.md", "sudo runuser", Why::Not("needs a user of that name")),
     ("docs/installing.md", "cp -r packaging/skill", Why::Test("packaging.rs::the_skill_says_when_to_use_it")),
-    ("docs/programs.md", "pip install belljar", Why::Test(PYPI)),
-    ("docs/programs.md", "npm install belljar", Why::Test(NPM)),
+    ("docs/programs.md", "packaging/pypi/build", Why::Test(PYPI)),
+    ("docs/programs.md", "cargo build --release", Why::Test(NPM)),
     ("docs/packages.md", "$ belljar run -l python -c 'import pandas", Why::Test("packages/table.rs::python_in_native")),
-    ("docs/profiles.md", "{\"command\": \"belljar\", \"args\": [\"serve\", \"--profile\", \"mcp-code-executor\"]", Why::Test("profiles/faults.rs::executor_installs_into_its_environment")),
+    ("docs/profiles.md", "{\"command\": \"belljar\", \"args\": [\"serve\", \"--profile\", \"mcp-code-executor\"]", Why::Test("profiles/executor.rs::it_installs_into_its_environment")),
     ("docs/grants.md", "belljar run --network", Why::Test("grants/network.rs::granted_hosts_are_reached")),
 ];
 

@@ -95,18 +95,22 @@ fn give_up(client: &mut Client, calls: &[u64]) {
     }
 }
 
-/// How many milliseconds after the fault each kind of program is answered rightly. What is told on the way is no wrong answer.
+/// How many milliseconds after the fault each kind of program is answered rightly.
 fn back(client: &mut Client, since: Instant) -> Vec<u128> {
-    let served = |kind| loop {
+    QUICK.iter().map(|kind| served(client, kind, since).as_millis()).collect()
+}
+
+/// How long after the fault a program of this kind is answered rightly. What is told on the way is no wrong answer.
+fn served(client: &mut Client, kind: &(&str, &str), since: Instant) -> Duration {
+    loop {
         let (arguments, expected) = quick(kind, "again");
         let result = client.run(&arguments);
         if result["structuredContent"]["stdout"] == expected {
-            return since.elapsed().as_millis();
+            return since.elapsed();
         }
         assert!(told(&result).ends_with("run it again"), "{kind:?}: {result}");
         assert!(since.elapsed() < SOON, "{kind:?} is not served after {:?}", since.elapsed());
-    };
-    QUICK.iter().map(served).collect()
+    }
 }
 
 /// Waits until there are some: interpreters that wait for programs are started when the answer before is out.
@@ -176,6 +180,38 @@ fn whoever_is_hit_is_told_and_the_rest_goes_on() {
     }
 }
 
+/// What is added to a session that is gone is not the end of anything: a file that was built in parts would be its last part alone.
+#[test]
+fn who_adds_to_a_session_hears_that_it_is_gone() {
+    let Some(world) = World::new() else { return };
+    let mut client = world.serve(&["--log", "off"]);
+    for (victim, session, engine) in [(Victim::Worker, "w", "wasm"), (Victim::Launcher, "n", "native")] {
+        printed(&client.run(&json!({"session": session, "engine": engine, "language": "python", "code": "x = 1"})));
+        let part = json!({"session": session, "path": "parts.txt", "text": "part", "append": true});
+        let mut write =
+            || client.request("tools/call", &json!({"name": "write_file", "arguments": part}))["result"].take();
+        assert_eq!(write()["structuredContent"]["bytes"], 4);
+        for pid in find(client.pid(), victim) {
+            processes::kill(pid);
+        }
+        let mut write =
+            || client.request("tools/call", &json!({"name": "write_file", "arguments": part}))["result"].take();
+        let since = Instant::now();
+        let answer = loop {
+            let answer = write();
+            // It takes a moment until the death is noticed.
+            if answer["isError"] == true || since.elapsed() > SOON {
+                break answer;
+            }
+        };
+        assert!(
+            told(&answer).contains(&format!("the session `{session}` is gone, with its variables and files")),
+            "{answer}"
+        );
+        assert_eq!(write()["structuredContent"]["bytes"], 4, "it begins anew");
+    }
+}
+
 /// Nobody has to be told of what was only waiting: the next call is served, by another.
 #[test]
 #[expect(clippy::print_stderr, reason = "figures for whoever reads the log")]
@@ -212,6 +248,37 @@ fn what_only_waits_can_be_killed() {
         }
         give_up(&mut client, &[]);
         before.assert_again(server, SOON);
+    }
+}
+
+/// What is promised of the time between a kill and the next right answer.
+const BACK_S: u64 = 1;
+
+/// Each kind of program after each kind of kill: one time of many is enough to see that nothing but a busy machine holds it up.
+#[test]
+#[expect(clippy::print_stderr, reason = "figures for whoever reads the log")]
+fn any_kind_of_program_is_served_within_a_second_of_a_kill() {
+    const TRIES: usize = 12;
+    let Some(world) = World::new() else { return };
+    let mut client = world.serve(&["--log", "off"]);
+    for victim in [Victim::Guest, Victim::Spare, Victim::Worker, Victim::Supervisor, Victim::Launcher] {
+        for kind in &QUICK {
+            let mut attempt = || {
+                // All kinds, so that what waits for them waits. The first to come may be told of the kill before.
+                back(&mut client, Instant::now());
+                let found = find(client.pid(), victim);
+                for pid in found {
+                    processes::kill(pid);
+                }
+                served(&mut client, kind, Instant::now())
+            };
+            let mut times = Vec::new();
+            while times.len() < TRIES && times.iter().all(|time| *time >= Duration::from_secs(BACK_S)) {
+                times.push(attempt());
+            }
+            eprintln!("{victim:?}, {kind:?}: served after {times:.0?}");
+            assert!(times.iter().any(|time| *time < Duration::from_secs(BACK_S)), "{victim:?}, {kind:?}: {times:?}");
+        }
     }
 }
 

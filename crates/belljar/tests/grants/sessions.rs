@@ -84,7 +84,7 @@ fn callers_ask_for_hosts_within_the_operators() {
     let expected = "`network` asks for `other.example`, which this server's operator does not allow";
     assert!(refusal(&result).contains(expected), "{result:#}");
     let result = python("1", json!({"engine": "wasm"}));
-    let expected = "`engine` asks for `wasm`, which cannot have a network, and this run has";
+    let expected = "`engine` asks for `wasm`, which cannot have network access, and this run is granted it";
     assert!(refusal(&result).contains(expected), "{result:#}");
 
     // A session has what it was opened with.

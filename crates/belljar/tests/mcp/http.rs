@@ -115,6 +115,31 @@ fn every_run_is_in_the_audit_log() {
     assert!(String::from_utf8_lossy(&found.stderr).contains("line 2 of the audit log: it was changed"), "{found:?}");
 }
 
+/// What changes what runs find is written down like runs.
+#[test]
+fn every_change_for_runs_is_in_the_audit_log() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let log = folder.path().join("audit.jsonl");
+    let served = serve_http(&["--audit", log.to_str().expect("text")]);
+    let client = Endpoint::new(served.address()).modern();
+    for (tool, arguments) in [
+        ("configure_environment", json!({"type": "host"})),
+        ("configure_environment", json!({"type": "venv", "path": "/secret-place"})),
+        ("install_packages", json!({"packages": []})),
+    ] {
+        client.call(tool, &arguments).expect("an answer");
+    }
+    drop(served);
+    let text = fs::read_to_string(&log).expect("a log");
+    let entries: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let seen: Vec<[&Value; 2]> = entries.iter().map(|entry| [&entry["tool"], &entry["verdict"]]).collect();
+    let expected =
+        [["configure_environment", "done"], ["configure_environment", "refused"], ["install_packages", "refused"]];
+    assert_eq!(json!(seen), json!(expected), "{text}");
+    assert!(entries[0]["what"][0].as_str().is_some_and(|what| what.starts_with("host Python 3")), "{text}");
+    assert!(!text.contains("secret-place"));
+}
+
 /// Tried until it is so, because a busy machine can keep anybody waiting; one that is late every time is late by itself.
 #[test]
 fn a_signal_ends_the_server_within_a_second() {

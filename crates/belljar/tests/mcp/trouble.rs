@@ -20,7 +20,19 @@ fn arguments_that_make_no_sense_are_named() {
         (json!({"code": 1}), "Refused: `code` cannot be used: invalid type: integer `1`, expected a string."),
         (
             json!({"code": "1", "timeout_ms": "soon"}),
-            "Refused: `timeout_ms` cannot be used: invalid type: string \"soon\", expected u64.",
+            "Refused: `timeout_ms` cannot be used: invalid type: string \"soon\", expected a whole number, 1 or more.",
+        ),
+        (
+            json!({"code": "1", "timeout_ms": -5}),
+            "Refused: `timeout_ms` cannot be used: invalid value: integer `-5`, expected a whole number, 1 or more. Hint: `timeout_ms` is \"Time limit in milliseconds\".",
+        ),
+        (
+            json!({"code": "1", "language": "python", "memory_mb": 4096}),
+            "Refused: `memory_mb` of 4 GiB is above this server's ceiling of 2 GiB. Hint: ask for at most 2 GiB, or raise `limits.memory` in the server's configuration.",
+        ),
+        (
+            json!({"code": "1", "language": "python", "memory_mb": 1}),
+            "Refused: `memory_mb` of 1 MiB is below the least that can work, 16 MiB. Hint: ask for 16 MiB to 2 GiB, or leave `memory_mb` out for 512 MiB.",
         ),
         (json!({"code": "1", "language": "klingon"}), "Refused: `klingon` is not a language belljar knows"),
         (json!({"code": "", "language": "python"}), "Refused: `code` is empty."),
@@ -28,7 +40,10 @@ fn arguments_that_make_no_sense_are_named() {
             json!({"code": "1", "language": "python", "engine": "docker"}),
             "Refused: `engine` cannot be used: unknown variant `docker`",
         ),
-        (json!({"code": "1", "language": "python", "timeout_ms": 10_000_000}), "Refused: "),
+        (
+            json!({"code": "1", "language": "python", "timeout_ms": 10_000_000}),
+            "Refused: `timeout_ms` of 10000 s is above this server's ceiling of 300 s.",
+        ),
         (json!({"code": "1", "language": "python", "files": [{"path": "../x", "text": ""}]}), "Refused: "),
         (
             json!({"code": "1", "language": "python", "files": [{"path": "x", "base64": "!"}]}),
@@ -56,6 +71,51 @@ fn unknown_names_are_errors_of_the_protocol() {
     for uri in ["file:///etc/passwd", "run://x/stdout", "runtime://klingon", ""] {
         let answer = client.request("resources/read", &json!({ "uri": uri }));
         assert_eq!(answer["error"]["code"], -32002, "{uri}: {answer}");
+    }
+    assert_serves(&mut client);
+}
+
+/// A method that there is, and parameters that it does not take: models do this.
+#[test]
+fn parameters_that_make_no_sense_are_named() {
+    let mut client = Client::initialized();
+    for (method, params, expected) in [
+        (
+            "tools/call",
+            json!({"name": "run_code", "arguments": "{}"}),
+            "`arguments` of `tools/call` is a text and has to be an object; send `params` such as ",
+        ),
+        (
+            "tools/call",
+            json!({"name": "run_code", "arguments": []}),
+            "`arguments` of `tools/call` is a list and has to be",
+        ),
+        ("tools/call", json!({"name": 5}), "`name` of `tools/call` is a number and has to be a text;"),
+        ("prompts/get", json!({}), "`name` of `prompts/get` is missing"),
+        ("resources/read", json!({}), "`uri` of `resources/read` is missing"),
+        ("tasks/get", json!({}), "`taskId` of `tasks/get` is missing"),
+    ] {
+        let answer = client.request(method, &params);
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        assert!(answer["error"]["message"].as_str().is_some_and(|text| text.starts_with(expected)), "{answer}");
+    }
+    client.write(b"{\"jsonrpc\":\"2.0\",\"id\":700,\"method\":\"tools/call\"}\n");
+    assert_eq!(client.answer(700)["error"]["code"], -32602);
+    assert_serves(&mut client);
+}
+
+/// It can be read, and nobody waits for an answer without a number.
+#[test]
+fn what_is_no_request_is_answered_by_its_number() {
+    let mut client = Client::initialized();
+    client.write(b"{\"id\":700,\"method\":\"ping\"}\n");
+    let answer = client.answer(700);
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    client.write(b"[{\"jsonrpc\":\"2.0\",\"id\":701,\"method\":\"ping\"},{\"jsonrpc\":\"2.0\",\"id\":702,\"method\":\"ping\"}]\n");
+    for number in [701, 702] {
+        let answer = client.answer(number);
+        assert_eq!(answer["error"]["code"], -32600, "{answer}");
+        assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("a line of its own")), "{answer}");
     }
     assert_serves(&mut client);
 }

@@ -164,6 +164,25 @@ fn who_has_none_is_told_whom_to_ask() {
     assert_eq!(endpoint.get("/healthz").expect("it answers"), (200, "ok".to_owned()));
 }
 
+/// Behind a proxy, the address that clients use may be any.
+#[test]
+fn what_a_challenge_names_is_there() {
+    const HOST: &str = "https://code.example.org";
+    let (folder, issuer) = (folder(), Issuer::start());
+    for path in ["/tools/belljar/mcp", "/", "/:a/*b/{c}/"] {
+        let resource = format!("{HOST}{path}");
+        let options = ["--oauth-issuer", issuer.neighbour.address(), "--oauth-resource", &resource];
+        let served = serve(folder.path(), &options);
+        let endpoint = Endpoint::new(served.address());
+        let refused = call(&endpoint, "echo in");
+        let challenge = refused.header("WWW-Authenticate").unwrap_or_default();
+        let named = challenge.split('"').nth(1).and_then(|address| address.strip_prefix(HOST));
+        let (status, body) = endpoint.get(named.unwrap_or_else(|| panic!("{challenge}"))).expect("it answers");
+        let body: Value = serde_json::from_str(&body).expect("JSON");
+        assert_eq!((status, &body["resource"]), (200, &json!(resource)), "{challenge}");
+    }
+}
+
 #[test]
 fn an_issuer_that_cannot_be_asked_lets_nobody_in() {
     let (folder, issuer) = (folder(), Issuer::start());

@@ -34,6 +34,47 @@ fn calls_beyond_a_callers_share_get_a_429() {
     assert_eq!(stdout(&ada, "echo again"), "again\n");
 }
 
+/// Whoever reads a file of a busy session waits, and has a connection meanwhile.
+#[test]
+fn what_waits_is_a_call_too() {
+    let folder = folder();
+    let served = serve(folder.path(), &["--tokens", &tokens(folder.path()), "--calls-per-caller", "3"]);
+    let (ada, grace) =
+        (Endpoint::new(served.address()).with_token(ADA), Endpoint::new(served.address()).with_token(GRACE));
+    let marker = format!("waits-{}", served.pid());
+    // Again where the request below was in its place.
+    let read = || loop {
+        let reading = ada.modern().send("resources/read", json!({"uri": "session://s/files/a.txt"}));
+        let mut reading = reading.expect("it answers");
+        if reading.status() != 429 {
+            break reading.answer().expect("it goes on").expect("an answer");
+        }
+    };
+    let code = format!("echo text > a.txt; (exec -a {marker} sleep 8)");
+    let arguments = json!({"language": "bash", "session": "s", "code": code});
+    thread::scope(|scope| {
+        scope.spawn(|| ada.modern().call("run_code", &arguments).expect("an answer"));
+        wait_for(&marker, 1);
+        let waiting = [scope.spawn(read), scope.spawn(read)];
+        let end = Instant::now() + Duration::from_secs(6);
+        while read_status(&ada) != 429 {
+            assert!(Instant::now() < end, "there is no limit");
+            thread::sleep(Duration::from_millis(50));
+        }
+        assert!(ada.modern().request("tools/list", json!({})).is_ok());
+        assert_eq!(stdout(&grace, "echo mine"), "mine\n");
+        for reading in waiting {
+            let answer = reading.join().expect("a thread");
+            assert_eq!(answer["result"]["contents"][0]["text"], "text\n", "{answer}");
+        }
+    });
+}
+
+/// Of a request that takes no time where it is taken.
+fn read_status(caller: &Endpoint) -> u16 {
+    caller.modern().send("resources/read", json!({"uri": "runtime://bash"})).expect("it answers").status()
+}
+
 #[test]
 fn requests_beyond_a_callers_rate_get_a_429() {
     let folder = folder();

@@ -34,6 +34,25 @@ fn metrics_count_what_happened() {
     assert!(text.ends_with("# EOF\n") && !text.contains("ada"), "{text}");
 }
 
+/// A page whose name leads here for a moment reads what its browser takes for its own.
+#[test]
+fn metrics_are_not_for_pages() {
+    let folder = folder();
+    let served = serve(folder.path(), &[]);
+    let endpoint = Endpoint::new(served.address());
+    for (name, value, expected) in [
+        ("Host", "evil.example", 403),
+        ("Host", "localhost", 200),
+        ("Origin", "http://evil.example", 403),
+        ("Origin", "null", 403),
+        ("Origin", "http://localhost:3000", 200),
+    ] {
+        let (status, _) = endpoint.clone().with_header(name, value).get("/metrics").expect("it answers");
+        assert_eq!(status, expected, "{name}: {value}");
+    }
+    assert_eq!(endpoint.get("/metrics").expect("it answers").0, 200);
+}
+
 #[test]
 fn logs_are_json_and_say_nothing_of_the_guests() {
     let folder = folder();

@@ -62,6 +62,12 @@ fn what_is_no_package_is_not_looked_for() {
     ] {
         assert_refused(&mut client, &arguments, expected);
     }
+    // All ways of naming packages have one limit.
+    let many: Vec<String> = (0..65).map(|number| format!("p{number}")).collect();
+    let install = json!({"name": "install_packages", "arguments": {"packages": &many}});
+    assert!(refusal(&client.request("tools/call", &install)["result"]).contains("above the limit of 64"));
+    let code = format!("# /// script\n# dependencies = {}\n# ///\nprint(1)", json!(many));
+    assert_refused(&mut client, &json!({"language": "python", "code": code}), "above the limit of 64");
     assert_eq!(printed(&client.run(&json!({"language": "python", "code": "print('ok')"}))), "ok\n");
 }
 

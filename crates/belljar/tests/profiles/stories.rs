@@ -1,5 +1,7 @@
 //! What the originals' own documentation does with them.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -23,6 +25,36 @@ fn examples_of_mcp_run_python() {
     assert_eq!(python(&mut client, code), "<status>success</status>\n<return_value>\n[\n  2,\n  4\n]\n</return_value>");
     let said = python(&mut client, "import micropip\nawait micropip.install('pandas')");
     assert!(said.starts_with("<status>run-error</status>") && said.contains("`--deps`"), "{said}");
+}
+
+/// A text that has no encoding is told all the same.
+#[test]
+fn half_of_a_surrogate_pair() {
+    let world = World::new();
+    let mut client = world.greeted("mcp-run-python", &[]);
+    let success = |value: &str| format!("<status>success</status>\n<return_value>\n{value}\n</return_value>");
+    assert_eq!(python(&mut client, r"'\ud800'"), success(r"\ud800"));
+    assert_eq!(python(&mut client, r"{'\ud800': 'é'}"), success("{\n  \"\\\\ud800\": \"é\"\n}"));
+    let said = python(&mut client, r"raise ValueError('\udfff')");
+    assert!(said.starts_with("<status>run-error</status>") && said.contains("ValueError: \\udfff\n"), "{said}");
+    let mut client = world.greeted("mcp-run-python", &["--return-mode", "json"]);
+    let said: Value = serde_json::from_str(&python(&mut client, r"['\ud800', 1]")).expect("JSON");
+    assert_eq!(said, json!({"status": "success", "output": [], "return_value": [r"\ud800", 1]}));
+}
+
+/// What it is told is what the server is told that it shows.
+#[test]
+fn the_example_of_mcp_run_python_is_of_this_server() {
+    let shown = |world: &World, flags: &[&str]| {
+        let mut command = world.command(&["--profile", "mcp-run-python", "example"]);
+        let output = command.args(flags).stdin(Stdio::null()).output().expect("belljar starts");
+        (output.status.success(), String::from_utf8(output.stdout).expect("text"))
+    };
+    let (is_fine, said) = shown(&World::new(), &["--deps", "six"]);
+    assert!(is_fine && said.contains("numpy array: [1 2 3]"), "{said}");
+    assert_eq!(shown(&World::new(), &["--deps", "six @ http://127.0.0.1/six.whl"]), (false, String::new()));
+    let (is_fine, said) = shown(&World::with("[limits]\ntimeout = \"1ms\"\n"), &[]);
+    assert!(!is_fine && said.contains("time limit of 0.001 s"), "{said}");
 }
 
 fn runno(runtime: &str, code: &str) -> Value {
@@ -76,6 +108,13 @@ int main(void) {
 }
 ";
     assert_eq!(runno("clang", code), "48611\n");
+}
+
+/// What a program prints is its own, whatever belljar calls its folders.
+#[test]
+fn an_address_is_no_path() {
+    let code = "print('https://shop.example/box/1 /box/x', __file__)";
+    assert_eq!(runno("python", code), "https://shop.example/box/1 /box/x /program\n");
 }
 
 /// The third: a percentile with NumPy, which the original has not.

@@ -56,9 +56,11 @@ fn from_a_table_to_a_report() {
 fn several_ways_from_one_state() {
     let mut client = Client::initialized();
     let cell = |client: &mut Client, session: &str, code: &str| {
-        let arguments = json!({"session": session, "engine": "wasm", "language": "python", "code": code});
+        let arguments =
+            json!({"session": session, "engine": "wasm", "language": "python", "code": code, "memory_mb": 600});
         structured(&client.run(&arguments))["result"].clone()
     };
+    // More memory than usual, which its copies have too.
     cell(&mut client, "base", "import statistics\ndata = [3, 5, 9]\nopen('log', 'w').write('base')");
     for way in ["one", "two"] {
         structured(&call(&mut client, "fork_session", &json!({"session": "base", "as": way})));
@@ -78,6 +80,25 @@ fn several_ways_from_one_state() {
     structured(&call(&mut client, "close_session", &json!({"session": "one"})));
     structured(&call(&mut client, "restore_session", &json!({"session": "kept", "as": "again"})));
     assert_eq!(cell(&mut client, "again", "[data, open('log').read()]"), json!([[3, 5, 9, 100], "base one"]));
+    let listed = structured(&call(&mut client, "list_sessions", &json!({})))["saved"].clone();
+    assert!(listed.as_array().is_some_and(|names| names.contains(&json!("kept"))), "{listed}");
+    structured(&call(&mut client, "close_session", &json!({"session": "kept", "saved": true})));
+    let gone = call(&mut client, "restore_session", &json!({"session": "kept", "as": "never"}));
+    assert!(refusal(&gone).contains("no saved session `kept`"), "{gone}");
+}
+
+#[test]
+fn a_figure_is_shown_however_it_was_made_unless_it_is_too_large() {
+    let mut client = Client::initialized();
+    let code = "from matplotlib.figure import Figure\nfigure = Figure()\nfigure.subplots().plot([1, 2])\ndisplay(figure)\n'kept'";
+    let shown = python(&mut client, "f", code);
+    let got = structured(&shown);
+    assert_eq!((&got["result"], &got["displays"][0]["mime"]), (&json!("kept"), &json!("image/png")), "{shown:#}");
+    let large =
+        python(&mut client, "f", "figure.set_size_inches(1000, 1000)\nfigure.dpi = 1000\ndisplay(figure)\n'kept'");
+    let got = structured(&large);
+    assert_eq!((&got["result"], got.get("displays")), (&json!("kept"), None), "{large:#}");
+    assert!(got["stderr"].as_str().is_some_and(|text| text.contains("1000000 x 1000000 pixels")), "{large:#}");
 }
 
 /// Without a session too, and without the program saving anything.

@@ -189,3 +189,59 @@ fn a_race_is_lost_by_whoever_races() {
     }
     assert!(inside > 0);
 }
+
+#[test]
+fn that_there_are_more_files_is_said() {
+    for engine in ["native", "wasm"] {
+        let mut client = Client::initialized();
+        let mut listed = |code: &str| {
+            structured(&client.run(&json!({"session": "f", "engine": engine, "language": "python", "code": code})));
+            let listed = structured(&call(&mut client, "list_files", &json!({"session": "f"}))).clone();
+            (listed["files"].as_array().map(Vec::len), listed["more"].clone())
+        };
+        assert_eq!(listed("for n in range(2000): open(f'{n:x}', 'w').close()"), (Some(2000), json!(false)), "{engine}");
+        assert_eq!(listed("open('one more', 'w').close()"), (Some(2000), json!(true)), "{engine}");
+    }
+}
+
+/// It waits behind a cell, and whoever asked for it has thought better of it.
+#[test]
+fn what_was_cancelled_in_time_is_not_done() {
+    for engine in ["native", "wasm"] {
+        let mut client = Client::initialized();
+        let sleep =
+            json!({"session": "f", "engine": engine, "language": "python", "code": "import time\ntime.sleep(2)"});
+        let cell = client.send("tools/call", &json!({"name": "run_code", "arguments": sleep}));
+        for (tool, arguments) in [
+            ("write_file", json!({"session": "f", "path": "late.txt", "text": "late"})),
+            ("save_session", json!({"session": "f", "as": "late"})),
+            ("fork_session", json!({"session": "f", "as": "late"})),
+        ] {
+            let id = client.send("tools/call", &json!({"name": tool, "arguments": arguments}));
+            client.notify("notifications/cancelled", &json!({"requestId": id}));
+        }
+        client.answer(cell);
+        assert_eq!(
+            structured(&call(&mut client, "list_files", &json!({"session": "f"})))["files"],
+            json!([]),
+            "{engine}"
+        );
+        let sessions = structured(&call(&mut client, "list_sessions", &json!({}))).clone();
+        let names = sessions["sessions"].as_array().map(|all| all.iter().map(|one| one["session"].clone()).collect());
+        assert_eq!(names, Some(vec![json!("f")]), "{engine}");
+        let saved = sessions["saved"].as_array();
+        assert!(saved.is_none_or(|saved| !saved.contains(&json!("late"))), "{engine}: {sessions}");
+    }
+}
+
+#[test]
+fn a_nul_in_the_input_of_a_shell_is_one() {
+    let mut client = Client::initialized();
+    let input = "a\u{0}b\\0c\n'é";
+    for _ in 0..2 {
+        let arguments = json!({"session": "f", "language": "bash", "code": "od -An -c", "stdin": input});
+        let result = client.run(&arguments);
+        let shown = structured(&result)["stdout"].as_str().expect("output").split_whitespace().collect::<String>();
+        assert_eq!(shown, "a\\0b\\0c\\n'303251", "{result}");
+    }
+}

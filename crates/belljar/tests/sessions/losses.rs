@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{refusal, structured};
+use super::{call, refusal, structured};
 use crate::client::Client;
 
 fn cell(client: &mut Client, language: &str, code: &str) -> Value {
@@ -41,12 +41,19 @@ fn what_has_a_programs_name_is_left_alone() {
 /// The next cell of that language begins anew, and says it.
 #[track_caller]
 fn assert_told_once(client: &mut Client) {
-    let result = cell(client, "python", "'x' in globals()");
+    assert_told_once_by("native", client);
+}
+
+#[track_caller]
+fn assert_told_once_by(engine: &str, client: &mut Client) {
+    let mut cell =
+        |code: &str| client.run(&json!({"session": "s", "engine": engine, "language": "python", "code": code}));
+    let result = cell("'x' in globals()");
     let got = structured(&result);
     assert_eq!((&got["result"], &got["state"]), (&json!(false), &json!("lost")), "{result}");
     let text = result["content"][0]["text"].as_str().expect("text");
     assert!(text.contains("variables are gone"), "{text}");
-    let result = cell(client, "python", "1");
+    let result = cell("1");
     assert_eq!(structured(&result).get("state"), None, "{result}");
 }
 
@@ -70,12 +77,17 @@ fn who_ends_while_another_cell_runs_says_so_in_its_next() {
 #[test]
 fn who_does_not_stop_when_it_is_cancelled_says_so_in_its_next() {
     let mut client = Client::initialized();
-    structured(&cell(&mut client, "python", "x = 5"));
-    let stubborn = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\nprint('up', flush=True)\nwhile True: pass";
-    let arguments = json!({"session": "s", "engine": "native", "language": "python", "code": stubborn});
-    let params = json!({"name": "run_code", "arguments": arguments, "_meta": {"progressToken": 1}});
-    let id = client.send("tools/call", &params);
-    assert_eq!(client.next()["params"]["message"], "up\n");
-    client.notify("notifications/cancelled", &json!({"requestId": id}));
-    assert_told_once(&mut client);
+    let masked = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\nprint('up', flush=True)\nwhile True: pass";
+    // In WebAssembly an interpreter looks for signals between two of its instructions, and this is one.
+    let one_instruction = "print('up', flush=True)\nsum(iter(int, 1))";
+    for (engine, stubborn) in [("native", masked), ("wasm", one_instruction)] {
+        let arguments = |code| json!({"session": "s", "engine": engine, "language": "python", "code": code});
+        structured(&client.run(&arguments("x = 5")));
+        let params = json!({"name": "run_code", "arguments": arguments(stubborn), "_meta": {"progressToken": engine}});
+        let id = client.send("tools/call", &params);
+        assert_eq!(client.next()["params"]["message"], "up\n");
+        client.notify("notifications/cancelled", &json!({"requestId": id}));
+        assert_told_once_by(engine, &mut client);
+        call(&mut client, "close_session", &json!({"session": "s"}));
+    }
 }

@@ -216,3 +216,34 @@ fn stacks_of_javascript() {
     Run::wasm("javascript", "process.exitCode = 3").ran().exited(3);
     Run::wasm("javascript", "setTimeout(() => process.exit(4), 1); setInterval(() => {}, 1)").ran().exited(4);
 }
+
+/// What the host does for JavaScript it does in pieces, which nobody can see.
+#[test]
+fn large_texts_of_javascript_are_whole() {
+    if WASM.serves("javascript") {
+        let code = r#"
+            const crypto = require("node:crypto"), fs = require("node:fs");
+            const text = "x" + "é€🎉".repeat(300_000), bytes = new TextEncoder().encode(text);
+            console.log(bytes.length, new TextDecoder().decode(bytes) === text, Buffer.from(text).equals(bytes));
+            const halves = "\ud800€".repeat(400_000), mended = new TextEncoder().encode(halves);
+            console.log(new TextDecoder().decode(mended) === "\ufffd€".repeat(400_000), halves.charCodeAt(0) === 0xd800);
+            const broken = new Uint8Array(3_000_001).fill(0xe2);
+            console.log(new TextDecoder().decode(broken) === "\ufffd".repeat(3_000_001));
+            const whole = crypto.createHash("sha256").update(bytes).digest("hex"), parts = crypto.createHash("sha256");
+            for (let at = 0; at < bytes.length; at += 99_991) parts.update(bytes.subarray(at, at + 99_991));
+            console.log(whole === parts.digest("hex"), whole === crypto.createHash("sha256").update(text).digest("hex"));
+            const key = crypto.createHash("md5").update(bytes).digest();
+            const hmac = (key) => crypto.createHmac("md5", key).update("data").digest("hex");
+            console.log(hmac(bytes) === hmac(key));
+            fs.writeFileSync("a", bytes);
+            console.log(fs.readFileSync("a").equals(bytes), fs.readFileSync("a", "utf8") === text);
+            fs.writeFileSync("none", "");
+            console.log(new TextDecoder().decode(new Uint8Array(0)).length + fs.readFileSync("none").length, fs.readFileSync("none", "utf8") === "");
+            console.log(Buffer.compare(Buffer.from(fs.readFileSync("a")).subarray(7), Buffer.from(bytes).subarray(7)));
+            try { fs.readFileSync("/box") } catch (error) { console.log(error.code) }
+            try { fs.readFileSync("gone") } catch (error) { console.log(error.code) }
+        "#;
+        let expected = "2700001 true true\ntrue true\ntrue\ntrue true\ntrue\ntrue true\n0 true\n0\nEISDIR\nENOENT\n";
+        Run::wasm("javascript", code).ran().printed(expected);
+    }
+}

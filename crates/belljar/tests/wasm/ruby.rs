@@ -49,6 +49,23 @@ fn the_last_value() {
 }
 
 /// All of standard error: no frame of ours is in it.
+/// The prelude says it in JSON, and a program can say what JSON is.
+#[test]
+fn what_is_told_of_a_run_has_its_length() {
+    if !WASM.serves("ruby") {
+        return;
+    }
+    let told = |text: &str| {
+        let code = format!("require 'json'\ndef JSON.generate(*, **) = {text}\nnil");
+        Run::wasm("ruby", &code).ran()
+    };
+    told(r#"'{"exit": 0, "json": "7"}'"#).exited(0);
+    let ran = told(r#"'{"exit": 0, "json": "' + '7' * 60_000_000 + '"}'"#);
+    assert_eq!((ran.text("status"), ran.result.get("result")), ("crashed", None), "{:#}", ran.result);
+    let ran = told(r#"'{"exit": 0, "printed": "' + 'x' * 1_000_000 + '"}'"#).exited(0);
+    assert_eq!(ran.text("result_repr").len(), 64 << 10);
+}
+
 #[test]
 fn backtraces() {
     if !WASM.serves("ruby") {

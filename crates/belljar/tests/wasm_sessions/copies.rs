@@ -5,7 +5,7 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use sandbox::{Engine as _, FilePart, Principal, Request, SessionError, WorkspacePath};
+use sandbox::{Engine as _, FilePart, Limits, Principal, Request, SessionError, WorkspacePath};
 
 use crate::{Notebook, Stage, request, within};
 
@@ -73,7 +73,7 @@ async fn restore(stage: &Stage, bytes: &[u8]) -> Result<Notebook, SessionError> 
     let (_folder, mut file) = scratch();
     file.write_all(bytes).expect("room");
     file.rewind().expect("a file");
-    let session = stage.engine.restore_session(file.into(), &Principal::default()).await?;
+    let session = stage.engine.restore_session(file.into(), &Principal::default(), &Limits::CEILING).await?;
     Ok(Notebook { session })
 }
 
@@ -121,6 +121,59 @@ async fn what_is_damaged_is_refused() {
     let worker = stage.wall.started();
     assert_eq!(worker.len(), 1, "no worker died of it");
     check(&mut session).await;
+}
+
+/// Where the pages of the only interpreter are in what was saved: behind the size of its memory and their number, each behind its place and
+/// length, up to the hash at the end.
+fn pages_of(saved: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let end = saved.len() - 32;
+    let number = |at: usize| -> Option<usize> {
+        let bytes = saved.get(at..at + 8).filter(|_| at + 8 <= end)?;
+        usize::try_from(u64::from_le_bytes(bytes.try_into().ok()?)).ok()
+    };
+    let walk = |at: usize| {
+        let (size, count) = (number(at)?, number(at + 8)?);
+        if size == 0 || !size.is_multiple_of(64 << 10) || count == 0 || count > size / 4096 {
+            return None;
+        }
+        let (mut at, mut pages) = (at + 16, Vec::new());
+        for _ in 0..count {
+            let length = number(at + 8)?;
+            pages.push(at + 16..at + 16 + length);
+            at = at.checked_add(16)?.checked_add(length)?;
+        }
+        (at == end).then_some(pages)
+    };
+    (0..end).find_map(walk).expect("pages")
+}
+
+/// What is in a saved session's memory is a guest's: it can harm itself, and no other run of its worker.
+#[tokio::test]
+async fn what_was_changed_in_a_file_harms_nobody_else() {
+    use sha2::Digest as _;
+
+    let Some(stage) = Stage::start() else { return };
+    let mut session = stage.open().await;
+    session.printed("javascript", "let y = 5").await;
+    let mut saved = save(&mut session).await;
+    drop(session);
+    for pages in pages_of(&saved) {
+        saved[pages].fill(0);
+    }
+    let end = saved.len() - 32;
+    let hash = sha2::Sha256::digest(&saved[..end]);
+    saved[end..].copy_from_slice(&hash);
+
+    // In a worker in which no JavaScript has run.
+    let Some(stage) = Stage::start() else { return };
+    let mut broken = restore(&stage, &saved).await.expect("restored");
+    let plan = crate::plan(request("javascript", "y"));
+    if let Ok(outcome) = broken.session.run(plan, &mut ()).await {
+        assert!(!outcome.status.is_success(), "{outcome:?}");
+    }
+    let mut other = stage.open().await;
+    assert_eq!(other.value("javascript", "[1, 2].map((n) => n * 2).join()").await.as_deref(), Some("\"2,4\""));
+    assert_eq!(stage.wall.started().len(), 1, "no worker died of it");
 }
 
 /// Each of them holds a thread of the worker for as long as it takes. A run that waits for one would be late by that, and its worker ended for it.

@@ -215,6 +215,22 @@ async fn a_compiled_cell_loses_nothing() {
     assert_eq!(session.printed("python", "print(os.path.exists('b'))").await, "False\n");
 }
 
+/// It gets a file as often as that has names, and all of it passes through the server.
+#[tokio::test]
+async fn a_compiled_cell_is_not_given_more_than_there_is_room_for() {
+    let Some(stage) = Stage::start() else { return };
+    let mut session = stage.open().await;
+    let python = "import os\nopen('0', 'w').truncate(48 << 20)\nfor n in range(1, 20): os.link('0', str(n))";
+    session.printed("python", python).await;
+    let c = "int main(void) { return 0; }";
+    let ran = session.session.run(plan(request("c", c)), &mut ()).await;
+    let Err(SessionError::Refused(refusal)) = ran else { panic!("{ran:?}") };
+    assert!(refusal.message().starts_with("the session's files are too large for a compiled cell"), "{refusal}");
+    session.printed("python", "for n in range(1, 20): os.remove(str(n))").await;
+    let outcome = session.cell("c", c).await;
+    assert!(outcome.status.is_success(), "{outcome:?}");
+}
+
 /// What is gone is told by name, and not more of it than an answer has room for.
 #[tokio::test]
 async fn a_compiled_cell_that_removes_too_much_removes_nothing() {

@@ -104,6 +104,23 @@ async fn who_goes_away_leaves_a_session_that_goes_on() {
 }
 
 #[tokio::test]
+async fn who_only_fills_and_copies_memory_takes_nobody_with_it() {
+    let Some(stage) = Stage::start() else { return };
+    let (mut busy, mut other) = (stage.open().await, stage.open().await);
+    other.printed("python", "kept = 1").await;
+    for (language, code) in [
+        ("javascript", "const b = new Uint8Array(100 << 20); for (;;) b.fill(1)"),
+        ("python", "b = bytearray(40 << 20)\nwhile True: b[:] = bytes(len(b))"),
+        ("python", "b = bytearray(60000)\nwhile True: b * 1"),
+    ] {
+        let outcome = busy.run(Request { limits: within(SHORT), ..request(language, code) }).await;
+        assert_eq!((outcome.status, outcome.error), (Status::TimedOut, None), "{code}");
+        assert_eq!(other.printed("python", "print(kept)").await, "1\n", "{code}");
+        assert!(busy.session.is_alive(), "{code}");
+    }
+}
+
+#[tokio::test]
 async fn cpu_time_is_the_cells_own() {
     let Some(stage) = Stage::start() else { return };
     let mut session = stage.open().await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use sandbox::{LiveOutput, Stream};
+use sandbox::{LiveOutput, Request, Status, Stream};
 use testkit::processes;
 
 use crate::{Server, request, request_of, within};
@@ -142,8 +142,30 @@ async fn principals_never_share_a_worker() {
     };
     let (ada, grace) = tokio::join!(server.runtime.run(endless, &mut live), both);
     assert_eq!(grace.stdout.text, "2\n");
-    assert_eq!(ada.expect("an outcome").status, sandbox::Status::TimedOut);
+    assert_eq!(ada.expect("an outcome").status, Status::TimedOut);
     assert_eq!(server.wall.started(), workers);
+}
+
+/// A compiled program's worker waits for its next run. What happened before that, to it or in it, is not that run's.
+#[tokio::test]
+async fn a_compiled_program_does_not_answer_for_its_worker() {
+    let Some(server) = Server::start(1) else { return };
+    let code = "#include <stdio.h>\n#include <string.h>\n\
+                int main(int c, char **v) { if (getchar() == 'x') memset(v[c], 1, 3000); puts(\"well\"); }";
+    let run = |stdin: &str| server.run(Request { stdin: stdin.as_bytes().to_vec(), ..request("c", code) });
+    // The first page of memory, which nobody may touch, is the same for the next.
+    for stdin in ["", "x", "", "", "x", "", ""] {
+        let outcome = run(stdin).await;
+        let expected =
+            if stdin.is_empty() { Status::Completed { exit_code: 0 } } else { Status::Crashed { signal: 11 } };
+        assert_eq!(outcome.status, expected, "{outcome:?}");
+    }
+    // All that wait die, and nobody has heard of it yet.
+    for worker in server.wall.started() {
+        processes::kill(i32::try_from(worker).expect("a pid"));
+    }
+    let outcome = run("").await;
+    assert_eq!((outcome.status, &*outcome.stdout.text), (Status::Completed { exit_code: 0 }, "well\n"));
 }
 
 /// A server that is gone takes its workers with it.
