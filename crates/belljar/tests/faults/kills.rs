@@ -108,7 +108,9 @@ fn served(client: &mut Client, kind: &(&str, &str), since: Instant) -> Duration 
         if result["structuredContent"]["stdout"] == expected {
             return since.elapsed();
         }
-        assert!(told(&result).ends_with("run it again"), "{kind:?}: {result}");
+        // It can be given to an interpreter that has just been killed, and is told of that.
+        let was_killed = result["structuredContent"]["signal"] == "SIGKILL";
+        assert!(was_killed || told(&result).ends_with("run it again"), "{kind:?}: {result}");
         assert!(since.elapsed() < SOON, "{kind:?} is not served after {:?}", since.elapsed());
     }
 }
@@ -241,7 +243,8 @@ fn what_only_waits_can_be_killed() {
             let content = &result["structuredContent"];
             let (expected, state) = match (holders.contains(&victim), victim) {
                 (false, _) => (json!(true), json!(null)),
-                (true, Victim::Guest) => (json!(null), json!("lost")),
+                // It was noticed before: a new one ran this.
+                (true, Victim::Guest) => (json!(false), json!("lost")),
                 (true, _) => (json!(false), json!("gone")),
             };
             assert_eq!((&content["result"], &content["state"]), (&expected, &state), "{victim:?}, {session}: {result}");

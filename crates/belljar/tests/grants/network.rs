@@ -125,6 +125,20 @@ print(tunnel('allowed.example', 22).split(': ')[-1])
     world.stage.assert_unharmed();
 }
 
+/// A machine's public address leads to what listens on all of its addresses, behind what keeps others from it.
+#[test]
+fn not_this_machine_by_its_own_address() {
+    let Some(world) = World::open(Setup::Unprivileged) else { return };
+    for granted in ["own.example", "*"] {
+        let code = program("print(get('http://own.example/'))\nprint(tunnel('own.example', 443).split(': ')[-1])");
+        let outcome = world.run(granted, &code);
+        let why = "has no public address, and is no private registry of this server's configuration";
+        assert_eq!(outcome.stdout, format!("403 `own.example:80` {why}\n403 Forbidden\n"), "{granted}");
+        // Nobody there has heard more than that somebody came and went.
+        assert!(world.reached().iter().all(|place| !place.ends_with("more")), "{granted}");
+    }
+}
+
 /// `*` is every public host: by name or address, and nothing else.
 fn any_public_host(setup: Setup) {
     let Some(world) = World::open(setup) else { return };

@@ -42,7 +42,7 @@ fn every_run_of_a_server_sees_its_folders() {
     call(&mut client, "close_session", &json!({"session": "s"}));
     assert_eq!(fs::read_to_string(folder.path().join("x")).expect("it stays"), "xxxxx");
     let wasm = client.run(&json!({"language": "python", "code": "1", "engine": "wasm"}));
-    let expected = "`engine` asks for `wasm`, which cannot have folders of the host, and this run has";
+    let expected = "`engine` asks for `wasm`, which cannot see folders of the host, and this run is granted some";
     assert!(refusal(&wasm).contains(expected), "{wasm:#}");
     let runtimes = call(&mut client, "list_runtimes", &json!({}));
     assert_eq!(runtimes["structuredContent"]["folders"], json!(["folder /data rw"]));

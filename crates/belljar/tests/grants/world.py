@@ -1,12 +1,12 @@
-"""A small world for belljar: a network namespace with hosts on addresses that count as public, as inside, and as nobody's business, and
-names for them. Runs a command in it as a user; notes who was reached.
+"""A small world for belljar: a network namespace, and behind a cable another one with hosts on addresses that count as public, as inside, and
+as nobody's business, and names for them. Runs a command in the first as a user; notes who was reached.
 
 Arguments: the user's id, a folder for its notes, the command."""
-import fcntl
+import ctypes
 import json
 import os
+import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -21,18 +21,63 @@ NAMES = {
     "inside.example": "10.9.8.7",
     "meta.example": "169.254.169.254",
     "metadata.google.internal": "203.0.113.20",
+    "own.example": "203.0.113.1",
 }
-PORTS = [(address, port) for address in sorted({*NAMES.values()}) for port in (80, 443, 8443)]
+# Addresses of the machine that belljar is on. All others are behind the cable.
+OWN = {"127.0.0.1", "203.0.113.1"}
+OTHERS = sorted({*NAMES.values()} - OWN)
+NEW_NETWORK = 0x40000000
+libc = ctypes.CDLL(None, use_errno=True)
 reached = []
 
 
-def bring_up(name, address):
-    def request(number, *fields):
-        fcntl.ioctl(control, number, struct.pack("16s", name.encode()) + struct.pack(*fields) + bytes(8))
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        if address:
-            request(0x8916, "=HH4s", socket.AF_INET, 0, socket.inet_aton(address))
-        request(0x8914, "=H", 0x41)
+def ip(*arguments):
+    subprocess.run(["ip", *arguments], check=True)
+
+
+def check(result):
+    if result != 0:
+        raise OSError(ctypes.get_errno(), "network namespace")
+
+
+def lay_cable():
+    """Makes the other namespace, and the way there. A file that stands for it."""
+    reader, writer = os.pipe()
+    other = os.fork()
+    if other == 0:
+        check(libc.unshare(NEW_NETWORK))
+        os.write(writer, b"x")
+        signal.pause()
+    os.read(reader, 1)
+    ip("link", "set", "lo", "up")
+    ip("link", "add", "cable", "type", "veth", "peer", "name", "far", "netns", str(other))
+    ip("address", "add", "203.0.113.1/32", "dev", "cable")
+    ip("link", "set", "cable", "up")
+    ip("route", "add", "default", "dev", "cable")
+    namespace = os.open("/proc/%d/ns/net" % other, os.O_RDONLY)
+    with there(namespace):
+        for address in OTHERS:
+            ip("address", "add", address + "/32", "dev", "far")
+        ip("link", "set", "far", "up")
+        ip("route", "add", "default", "dev", "far")
+    os.kill(other, signal.SIGKILL)
+    os.waitpid(other, 0)
+    return namespace
+
+
+class there:
+    """This thread in the other namespace. Sockets stay in the one that they were made in."""
+
+    def __init__(self, namespace):
+        self.namespace = namespace
+
+    def __enter__(self):
+        self.back = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        check(libc.setns(self.namespace, NEW_NETWORK))
+
+    def __exit__(self, *_):
+        check(libc.setns(self.back, NEW_NETWORK))
+        os.close(self.back)
 
 
 def answer(connection, place):
@@ -71,20 +116,25 @@ def hear(datagrams, place):
     reached.append("%s:%d udp" % place)
 
 
-bring_up("lo", None)
-for number, address in enumerate(sorted({*NAMES.values()} - {"127.0.0.1"})):
-    bring_up("lo:%d" % number, address)
+def open_hosts(addresses, datagram_address):
+    for address in addresses:
+        for place in [(address, port) for port in (80, 443, 8443)]:
+            threading.Thread(target=serve, args=(socket.create_server(place), place), daemon=True).start()
+    place = (datagram_address, 53)
+    datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    datagrams.bind(place)
+    threading.Thread(target=hear, args=(datagrams, place), daemon=True).start()
+
+
+cable = lay_cable()
 hosts = os.path.join(folder, "hosts")
 with open(hosts, "w") as file:
     file.write("127.0.0.1 localhost\n::1 localhost\n")
     file.writelines("%s %s\n" % (address, name) for name, address in NAMES.items())
 subprocess.run(["mount", "--bind", hosts, "/etc/hosts"], check=True)
-for place in PORTS:
-    threading.Thread(target=serve, args=(socket.create_server(place), place), daemon=True).start()
-for place in [("203.0.113.10", 53), ("127.0.0.1", 53)]:
-    datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    datagrams.bind(place)
-    threading.Thread(target=hear, args=(datagrams, place), daemon=True).start()
+open_hosts(OWN, "127.0.0.1")
+with there(cable):
+    open_hosts(OTHERS, "203.0.113.10")
 code = subprocess.run(command, user=user, group=user, extra_groups=[]).returncode
 with open(os.path.join(folder, "reached"), "w") as file:
     json.dump(reached, file)

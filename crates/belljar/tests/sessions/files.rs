@@ -209,9 +209,11 @@ fn that_there_are_more_files_is_said() {
 fn what_was_cancelled_in_time_is_not_done() {
     for engine in ["native", "wasm"] {
         let mut client = Client::initialized();
-        let sleep =
-            json!({"session": "f", "engine": engine, "language": "python", "code": "import time\ntime.sleep(2)"});
-        let cell = client.send("tools/call", &json!({"name": "run_code", "arguments": sleep}));
+        let code = "import time\nprint('up', flush=True)\ntime.sleep(2)";
+        let sleep = json!({"session": "f", "engine": engine, "language": "python", "code": code});
+        let params = json!({"name": "run_code", "arguments": sleep, "_meta": {"progressToken": 1}});
+        let cell = client.send("tools/call", &params);
+        while client.next()["params"]["message"] != "up\n" {}
         for (tool, arguments) in [
             ("write_file", json!({"session": "f", "path": "late.txt", "text": "late"})),
             ("save_session", json!({"session": "f", "as": "late"})),
