@@ -8,9 +8,10 @@
 //! How many wait follows what is wanted. One of a kind is there for the next program; every program that finds none ready makes it one
 //! more, as far as memory goes, and those are given up when nobody has wanted them for a while.
 
-use std::collections::HashMap;
+mod lot;
+
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use jail::{File, Place, Purpose, Spec};
@@ -19,24 +20,13 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
+use self::lot::{Found, Lot, PATIENCE, SHORT_PATIENCE};
 use crate::collect::Given;
 use crate::error::NativeError;
 use crate::run::{self, Clock, Finished, Going, Input, Stdin};
 use crate::tools::FoundTool;
 use crate::{Ahead, Shared, recipe};
 
-/// The memory that all that wait may have together. A Python has some 10 MB, with pandas 70, a Node 45.
-const MEMORY: u64 = 224 << 20;
-/// What one is taken to have before one of its kind has said.
-const UNKNOWN_SIZE: u64 = 80 << 20;
-/// How many wait for programs of one kind at first.
-const FEW: usize = 2;
-/// The most for programs of one kind. A caller who wants more in a row waits longer for the processors than for these.
-const MOST_ALIKE: usize = 6;
-/// How long the last of a kind waits for nothing.
-const PATIENCE: Duration = Duration::from_mins(5);
-/// How long the others of its kind do.
-const SHORT_PATIENCE: Duration = Duration::from_mins(1);
 /// A program has the processors to itself for so long before the next one is started for its successor.
 const UNDISTURBED: Duration = Duration::from_millis(100);
 /// How long it takes at most from the end of a run to its answer.
@@ -45,6 +35,8 @@ const ANSWERING: Duration = Duration::from_millis(3);
 const START: Duration = Duration::from_secs(20);
 /// CPU time that starting may take. The program's own counts from when it comes.
 const START_CPU: Duration = Duration::from_secs(20);
+/// The most modules that are imported ahead: a program may name thousands.
+const MOST_MODULES: usize = 32;
 
 /// Libraries that take long to import, and do not look at what the program does before it imports them.
 const AHEAD: &[&str] = &[
@@ -74,47 +66,27 @@ const AHEAD: &[&str] = &[
 /// All that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Parked {
-    waiting: Mutex<Lot>,
-}
-
-#[derive(Debug, Default)]
-struct Lot {
-    /// Those that came first are first.
-    waiting: Vec<Waiting>,
-    /// What is known of kinds that are wanted.
-    demand: HashMap<Kind, Demand>,
+    lot: Mutex<Lot<Waiting>>,
     /// Looks after what nobody wants any more, as long as something waits.
-    keeper: Option<JoinHandle<()>>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Demand {
-    /// How many should wait.
-    target: usize,
-    /// What one has, in bytes.
-    size: u64,
-    /// When one was last wanted.
-    last: Instant,
+    keeper: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// One that was taken, and what tells when its program is over: dropping that.
 pub(crate) struct Taken {
-    pub(crate) going: Option<Going>,
+    pub(crate) going: Option<(Kind, Going)>,
     _running: Option<oneshot::Sender<()>>,
 }
 
 #[derive(Debug)]
 struct Waiting {
-    kind: Kind,
     going: Going,
-    since: Instant,
     /// Held as long as something waits with it.
     _layer: Option<Layer>,
 }
 
 /// What has to be the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Kind {
+pub(crate) struct Kind {
     language: &'static str,
     /// The interpreter.
     program: PathBuf,
@@ -177,6 +149,9 @@ fn modules_ahead(plan: &Plan) -> Option<Vec<String>> {
         Some(_) | None => Vec::new(),
     };
     modules.retain(|module| AHEAD.contains(&module.split('.').next().unwrap_or_default()));
+    if modules.len() > MOST_MODULES {
+        modules.clear();
+    }
     modules.sort_unstable();
     Some(modules)
 }
@@ -188,78 +163,21 @@ fn is_module(path: &str) -> bool {
 }
 
 impl Parked {
-    /// The best that waits for this.
-    fn take(&self, kind: &Kind) -> Option<Going> {
+    /// The best that waits for this, and of which kind it is.
+    fn take(&self, kind: &Kind) -> Option<(Kind, Going)> {
         let mut lot = self.lock();
         loop {
-            let fits = lot.waiting.iter().enumerate().filter(|(_, waiting)| kind.is_served_by(&waiting.kind));
-            // Of those that are alike the oldest, which is the likeliest to be ready.
-            let (best, _) = fits.rev().max_by_key(|(_, waiting)| waiting.kind.modules.len())?;
-            let mut going = lot.waiting.remove(best).going;
+            let (kind, Waiting { mut going, .. }) = lot.take(kind)?;
             if going.is_there() {
-                return Some(going);
+                return Some((kind, going));
             }
         }
     }
 
-    /// One of this kind was wanted, and had this size, if there was one that was ready.
-    fn learn(&self, kind: &Kind, ready: Option<u64>) {
-        let mut lot = self.lock();
-        let first = Demand { target: FEW, size: UNKNOWN_SIZE, last: Instant::now() };
-        let demand = lot.demand.entry(kind.clone()).and_modify(|demand| {
-            demand.last = Instant::now();
-            demand.size = ready.unwrap_or(demand.size);
-            let more = usize::from(ready.is_none());
-            demand.target = (demand.target + more).clamp(FEW, MOST_ALIKE);
-        });
-        demand.or_insert(first);
-    }
-
-    /// Whether one more of this kind should wait. Makes room for it.
-    fn wants(&self, kind: &Kind) -> bool {
-        let mut lot = self.lock();
-        let Some(demand) = lot.demand.get(kind).copied() else { return false };
-        let alike = lot.waiting.iter().filter(|waiting| waiting.kind == *kind).count();
-        // Its own kind may have all of the memory, but not at the price of others of its own.
-        if alike >= demand.target || (alike + 1) as u64 * demand.size > MEMORY {
-            return false;
-        }
-        while lot.size() + demand.size > MEMORY {
-            // The one that nobody has wanted for longest.
-            let Some(oldest) = lot.waiting.iter().position(|waiting| waiting.kind != *kind) else { return false };
-            lot.waiting.remove(oldest);
-        }
-        true
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Lot> {
-        let mut lot = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        lot.tidy();
+    fn lock(&self) -> MutexGuard<'_, Lot<Waiting>> {
+        let mut lot = self.lot.lock().unwrap_or_else(PoisonError::into_inner);
+        lot.tidy(Instant::now());
         lot
-    }
-}
-
-impl Lot {
-    /// What all that wait have together.
-    fn size(&self) -> u64 {
-        let size = |kind: &Kind| self.demand.get(kind).map_or(UNKNOWN_SIZE, |demand| demand.size);
-        self.waiting.iter().map(|waiting| size(&waiting.kind)).sum()
-    }
-
-    /// Gives up what nobody has wanted for too long.
-    fn tidy(&mut self) {
-        let Self { waiting, demand, .. } = self;
-        demand.retain(|_, demand| demand.last.elapsed() < PATIENCE);
-        for demand in demand.values_mut().filter(|demand| demand.last.elapsed() > SHORT_PATIENCE) {
-            demand.target = 1;
-        }
-        let mut seen: HashMap<Kind, usize> = HashMap::new();
-        waiting.retain(|waiting| {
-            let alike = seen.entry(waiting.kind.clone()).or_default();
-            *alike += 1;
-            waiting.since.elapsed() < PATIENCE
-                && demand.get(&waiting.kind).is_some_and(|demand| *alike <= demand.target)
-        });
     }
 }
 
@@ -269,14 +187,14 @@ impl Shared {
         let kind = if self.parks() { Kind::of(plan, tool) } else { None };
         let Some(kind) = kind else { return Ok(Taken { going: None, _running: None }) };
         let mut going = self.parked.take(&kind);
-        let at_once = going.as_mut().and_then(Going::is_ready_now);
-        self.parked.learn(&kind, at_once);
+        let is_ready = going.as_mut().is_some_and(|(_, going)| going.is_ready_now());
+        self.parked.lock().learn(&kind, if is_ready { Found::Ready } else { Found::None }, Instant::now());
         if going.is_none() && self.ahead == Ahead::Always {
-            going = Some(self.begin_waiting(plan, tool, &kind).await?);
+            going = Some((kind.clone(), self.begin_waiting(plan, tool, &kind).await?));
         }
         let running = self.park_after(plan, tool, kind);
-        if at_once.is_none()
-            && let Some(late) = &mut going
+        if !is_ready
+            && let Some((_, late)) = &mut going
             && !late.is_ready(START).await
         {
             if self.ahead == Ahead::Always {
@@ -290,7 +208,7 @@ impl Shared {
     /// Runs a plan with one that waited.
     pub(crate) async fn run_parked(
         &self,
-        going: Going,
+        (kind, going): (Kind, Going),
         plan: &Plan,
         given: &[Given<'_>],
         live: &mut dyn LiveOutput,
@@ -304,7 +222,12 @@ impl Shared {
             collect: plan.collect(),
             way_out: None,
         };
-        going.finish(&input, Clock::FromNow { wall: plan.limits().wall, cpu: plan.limits().cpu }, live).await
+        let clock = Clock::FromNow { wall: plan.limits().wall, cpu: plan.limits().cpu };
+        let finished = going.finish(&input, clock, live).await?;
+        if let Some(size) = finished.waited_with {
+            self.parked.lock().learn_size(&kind, size);
+        }
+        Ok(finished)
     }
 
     /// One of its own for this plan.
@@ -324,31 +247,26 @@ impl Shared {
         tokio::spawn(async move {
             timeout(UNDISTURBED, over).await.ok();
             sleep(ANSWERING).await;
-            while let Some(shared) = shared.upgrade().filter(|shared| shared.parked.wants(&kind)) {
+            while let Some(shared) = shared.upgrade().filter(|shared| shared.parked.lock().wants(&kind)) {
                 let contents: Vec<&[u8]> = spec.1.iter().map(Vec::as_slice).collect();
                 let output = kind.limits.output;
                 // What fails here fails again in a run, and is told there.
                 let Ok(going) = run::begin(&shared.launcher, &spec.0, &contents, Stdin::Pipe, output).await else {
                     return;
                 };
-                let waiting = Waiting { kind: kind.clone(), going, since: Instant::now(), _layer: layer.clone() };
-                shared.push(waiting);
+                shared.push(kind.clone(), Waiting { going, _layer: layer.clone() });
             }
         });
         Some(running)
     }
 
-    fn push(self: &Arc<Self>, waiting: Waiting) {
-        let mut lot = self.parked.lock();
-        lot.waiting.push(waiting);
-        // Of those that were started at the same time, each was when there was room for one.
-        while lot.size() > MEMORY {
-            lot.waiting.remove(0);
-        }
-        if lot.keeper.as_ref().is_none_or(JoinHandle::is_finished) {
+    fn push(self: &Arc<Self>, kind: Kind, waiting: Waiting) {
+        self.parked.lock().push(kind, waiting, Instant::now());
+        let mut keeper = self.parked.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        if keeper.as_ref().is_none_or(JoinHandle::is_finished) {
             let shared = Arc::downgrade(self);
-            lot.keeper = Some(tokio::spawn(async move {
-                while shared.upgrade().is_some_and(|shared| !shared.parked.lock().waiting.is_empty()) {
+            *keeper = Some(tokio::spawn(async move {
+                while shared.upgrade().is_some_and(|shared| !shared.parked.lock().is_empty()) {
                     sleep(SHORT_PATIENCE / 4).await;
                 }
             }));
@@ -396,9 +314,11 @@ impl Shared {
             }
         }
         spec.files = files;
-        spec.purpose = Purpose::Wait;
+        let start_cpu = u64::try_from(START_CPU.as_millis()).unwrap_or(u64::MAX);
+        // Nobody has a turn for it yet, and what it imports is code that nobody has vetted.
+        spec.purpose = Purpose::Wait(jail::Waiting { memory: lot::MEMORY, cpu_millis: start_cpu });
         spec.limits.wall_millis = u64::try_from((PATIENCE + kind.limits.wall * 2).as_millis()).unwrap_or(u64::MAX);
-        spec.limits.cpu_millis += u64::try_from(START_CPU.as_millis()).unwrap_or(0);
+        spec.limits.cpu_millis = spec.limits.cpu_millis.saturating_add(start_cpu);
         Ok((spec, contents))
     }
 }

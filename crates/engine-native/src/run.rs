@@ -42,6 +42,8 @@ pub(crate) struct Finished {
     pub(crate) displays: Vec<Display>,
     pub(crate) probed: Option<jail::Seen>,
     pub(crate) holders: Option<jail::Holders>,
+    /// The memory that it had when its program came, if it waited for that.
+    pub(crate) waited_with: Option<u64>,
 }
 
 /// What is given to a run beside its spec.
@@ -99,7 +101,7 @@ pub(crate) async fn begin(
     drop(theirs);
     let monitor = watched(monitor).map_err(NativeError::reports)?;
     let attempt = Attempt { streams, reports: Reports::default(), files: Collected::default(), stopped: Stopped::No };
-    Ok(Going { attempt, monitor, limits: spec.limits, started, shown, cpu_before: Duration::ZERO })
+    Ok(Going { attempt, monitor, limits: spec.limits, started, shown })
 }
 
 /// A file in memory, the guest's to fill: it counts as its memory, and goes with the run.
@@ -117,12 +119,10 @@ pub(crate) struct Going {
     started: Instant,
     /// What it shows is written here.
     shown: Option<File>,
-    /// What it had used when its program came.
-    cpu_before: Duration,
 }
 
 /// What one that waits says when it is ready.
-const READY_LENGTH: usize = 17;
+const READY: u8 = 6;
 
 /// When a run's time starts.
 #[derive(Debug, Clone, Copy)]
@@ -143,19 +143,18 @@ pub(crate) enum Stdin {
 impl Going {
     /// Waits until it says that it is ready, which is the first thing that it says. False when it is not well.
     pub(crate) async fn is_ready(&mut self, patience: Duration) -> bool {
-        let mut said = [0; READY_LENGTH];
+        let mut said = [0];
         let stdout = &mut self.attempt.streams.stdout.pipe;
         let heard = tokio::time::timeout(patience, read(stdout, &mut said)).await;
-        self.heard(heard.unwrap_or(0), &said).is_some()
+        heard.is_ok_and(|count| count == 1) && said == [READY]
     }
 
-    /// The memory that it has, if it says already that it is ready.
-    pub(crate) fn is_ready_now(&mut self) -> Option<u64> {
-        let mut said = [0; READY_LENGTH];
-        let pipe = self.attempt.streams.stdout.pipe.as_ref()?;
+    /// Whether it says already that it is ready.
+    pub(crate) fn is_ready_now(&mut self) -> bool {
+        let mut said = [0];
+        let Some(pipe) = self.attempt.streams.stdout.pipe.as_ref() else { return false };
         // Straight from the pipe: tokio's own `try_read` gives nothing until its reactor has heard of the bytes.
-        let count = rustix::io::read(pipe, &mut said[..]).ok()?;
-        self.heard(count, &said)
+        rustix::io::read(pipe, &mut said[..]).is_ok_and(|count| count == 1) && said == [READY]
     }
 
     /// Whether it has not ended. What was killed after it was ready has said so all the same.
@@ -172,15 +171,6 @@ impl Going {
                 Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
             }
         }
-    }
-
-    /// A sign, the CPU time that it took, in microseconds, and the memory that it has. So few bytes come in one piece.
-    fn heard(&mut self, count: usize, said: &[u8; READY_LENGTH]) -> Option<u64> {
-        const READY: u8 = 6;
-        let (sign, numbers) = said.split_first()?;
-        let (micros, memory) = numbers.split_first_chunk::<8>()?;
-        self.cpu_before = Duration::from_micros(u64::from_le_bytes(*micros));
-        (count == READY_LENGTH && *sign == READY).then_some(u64::from_le_bytes(memory.try_into().ok()?))
     }
 
     /// Follows it to its end. Dropping the future ends it.
@@ -210,7 +200,8 @@ impl Going {
             command: reports.exit.map_or(0, |exit| exit.command),
             stdout: streams.stdout.capture.finish(),
             stderr: streams.stderr.capture.finish(),
-            usage: usage(self.started.elapsed(), self.cpu_before, reports.exit, &ended),
+            usage: usage(self.started.elapsed(), reports.exit, &ended),
+            waited_with: reports.exit.map(|exit| exit.before.peak_bytes),
             files,
             displays: self.shown.map(displays::read).unwrap_or_default(),
             probed: reports.probed,
@@ -376,6 +367,7 @@ impl Reports {
             // A later failure; or of sessions.
             Report::Failed(_)
             | Report::BatchEnded { .. }
+            | Report::CpuOver
             | Report::Cleared(_)
             | Report::Resting(_)
             | Report::Written(_) => {}
@@ -452,14 +444,21 @@ fn status(stopped: Stopped, exit: Option<Exit>, ended: &Ended, limits: &jail::Li
     match (exit.and_then(|exit| exit.limit), exit) {
         // Also when the program outlived its killed children and returned 0: it did not get to do what it wanted.
         _ if ended.group.oom_kills > 0 => Some(Status::LimitExceeded(LimitKind::Memory)),
-        (Some(Limit::Wall), _) => Some(Status::TimedOut),
-        (Some(Limit::Memory), _) => Some(Status::LimitExceeded(LimitKind::Memory)),
-        (Some(Limit::Cpu), _) => Some(Status::LimitExceeded(LimitKind::Cpu)),
-        (Some(Limit::Disk), _) => Some(Status::LimitExceeded(LimitKind::Disk)),
+        (Some(limit), _) => Some(over(limit)),
         // The signal is ours, and not one that crossed with the program's own end.
         (None, None | Some(Exit { status: SIGKILL, .. })) if stopped == Stopped::Yes => Some(Status::TimedOut),
         (None, Some(exit)) => Some(judge(exit.status, ended, limits)),
         (None, None) => None,
+    }
+}
+
+/// What becomes of who passes a limit that is watched.
+pub(crate) fn over(limit: Limit) -> Status {
+    match limit {
+        Limit::Wall => Status::TimedOut,
+        Limit::Memory => Status::LimitExceeded(LimitKind::Memory),
+        Limit::Cpu => Status::LimitExceeded(LimitKind::Cpu),
+        Limit::Disk => Status::LimitExceeded(LimitKind::Disk),
     }
 }
 
@@ -479,8 +478,8 @@ pub(crate) fn judge(status: i32, ended: &Ended, limits: &jail::Limits) -> Status
 }
 
 /// The best figure that there is: a cgroup's, else the larger of what was waited for and what was seen.
-fn usage(wall: Duration, cpu_before: Duration, exit: Option<Exit>, ended: &Ended) -> Usage {
-    let seen = exit.map(|exit| exit.seen).unwrap_or_default();
+fn usage(wall: Duration, exit: Option<Exit>, ended: &Ended) -> Usage {
+    let (seen, before) = exit.map(|exit| (exit.seen, exit.before)).unwrap_or_default();
     let (cpu_micros, cpu_source) = match ended.group.cpu_micros {
         Some(micros) => (micros, CpuSource::Cgroup),
         None if seen.cpu_micros > ended.cpu_micros => (seen.cpu_micros, CpuSource::Procfs),
@@ -491,7 +490,7 @@ fn usage(wall: Duration, cpu_before: Duration, exit: Option<Exit>, ended: &Ended
         None if seen.peak_bytes > ended.peak_bytes => (seen.peak_bytes, MemorySource::Procfs),
         None => (ended.peak_bytes, MemorySource::Rusage),
     };
-    let cpu = Duration::from_micros(cpu_micros).saturating_sub(cpu_before);
+    let cpu = Duration::from_micros(cpu_micros.saturating_sub(before.cpu_micros));
     Usage { wall, cpu, cpu_source, peak_memory, memory_source }
 }
 

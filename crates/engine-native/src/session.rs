@@ -161,7 +161,7 @@ impl NativeSession {
                 source: cell.as_ref().unwrap_or(&plan.names().source),
             }),
             // Of what it was interrupted with.
-            Some(_) if end.status == Status::TimedOut => None,
+            Some(_) if matches!(end.status, Status::TimedOut | Status::LimitExceeded(LimitKind::Cpu)) => None,
             said => said,
         };
         Ok(Outcome {
@@ -213,40 +213,34 @@ impl NativeSession {
         let (mut buffers, mut time) = (Buffers::new(), Time::Left);
         let (mut pace, mut others) = (Pace::new(), Vec::new());
         let end = loop {
+            if time != Time::Left {
+                interpreter.interrupt(room);
+            }
             tokio::select! {
                 heard = interpreter.hear(&mut buffers) => match heard {
                     Heard::Output(stream, count) => {
                         keeping.take(stream, buffers.of(stream, count));
                         pace.rest_after(count).await;
                     }
-                    Heard::Answer(answer) if answer.done == Some(cell) => {
-                        interpreter.work = Work::None;
-                        break Ok(answer);
-                    }
+                    Heard::Answer(answer) if answer.done == Some(cell) => break Ok(answer),
                     Heard::Answer(_) => {}
                     Heard::Gone => break Err(wait_for(room, interpreter.batch, &mut others).await?),
                 },
                 news = room.news() => match news? {
                     News::Ended(end) if end.batch == interpreter.batch => break Err(Death::Ended(end)),
                     News::Ended(end) => others.push(end.batch),
+                    News::CpuOver if time == Time::Left => time = Time::Over(Limit::Cpu),
                     News::Cleared(limit) => break Err(Death::Cleared(limit)),
-                    News::Resting(_) | News::Written(_) => {}
+                    News::CpuOver | News::Resting(_) | News::Written(_) => {}
                 },
-                () = tokio::time::sleep_until(deadline), if time == Time::Left => {
-                    time = Time::Over;
-                    room.interrupt(interpreter.batch);
-                }
+                () = tokio::time::sleep_until(deadline), if time == Time::Left => time = Time::Over(Limit::Wall),
             }
         };
         interpreter.drain(keeping);
         self.forget(&others);
         match end {
             Ok(answer) => {
-                let status = if time == Time::Over {
-                    Status::TimedOut
-                } else {
-                    Status::Completed { exit_code: answer.exit_code }
-                };
+                let status = time.status().unwrap_or(Status::Completed { exit_code: answer.exit_code });
                 let state =
                     if self.lost.remove(language.id) { SessionState::lost_before() } else { SessionState::Kept };
                 Ok(CellEnd { status, state, answer: Some(answer), step: Step::Run })
@@ -260,19 +254,23 @@ impl NativeSession {
         let end = match death {
             Death::Cleared(limit) => {
                 self.forget_all();
-                let (status, why) = match limit {
-                    Limit::Wall => (Status::TimedOut, "it did not stop when its time was over"),
-                    Limit::Memory => (Status::LimitExceeded(LimitKind::Memory), "it took more memory than it may"),
-                    Limit::Cpu => (Status::LimitExceeded(LimitKind::Cpu), "it took more CPU time than it may"),
-                    Limit::Disk => (Status::LimitExceeded(LimitKind::Disk), "it wrote more than it may"),
+                // Of the two that are asked first, the one that was told.
+                let limit = match (time, limit) {
+                    (Time::Over(told), Limit::Wall | Limit::Cpu) => told,
+                    (Time::Left | Time::Over(_), limit) => limit,
                 };
-                CellEnd::lost(status, why)
+                let why = match limit {
+                    Limit::Wall => "it did not stop when its time was over",
+                    Limit::Memory => "it took more memory than it may",
+                    Limit::Cpu => "it did not stop when its CPU time was over",
+                    Limit::Disk => "it wrote more than it may",
+                };
+                CellEnd::lost(run::over(limit), why)
             }
             Death::Ended(end) => {
                 self.interpreters.remove(language.id);
                 let status = self.judge(end).await?;
-                let status = if time == Time::Over { Status::TimedOut } else { status };
-                CellEnd::lost(status, "its interpreter ended")
+                CellEnd::lost(time.status().unwrap_or(status), "its interpreter ended")
             }
             Death::Mute => {
                 self.clear();
@@ -325,7 +323,7 @@ impl NativeSession {
                     News::Ended(end) if end.batch == number => break Some(Death::Ended(end)),
                     News::Ended(end) => others.push(end.batch),
                     News::Cleared(limit) => break Some(Death::Cleared(limit)),
-                    News::Resting(_) | News::Written(_) => {}
+                    News::CpuOver | News::Resting(_) | News::Written(_) => {}
                 },
             }
         };
@@ -350,7 +348,7 @@ impl NativeSession {
                 }
                 News::Ended(end) => self.forget(&[end.batch]),
                 News::Cleared(_) => self.forget_all(),
-                News::Written(_) => {}
+                News::CpuOver | News::Written(_) => {}
             }
         }
     }
@@ -361,7 +359,7 @@ impl NativeSession {
             match news {
                 News::Ended(end) => self.forget(&[end.batch]),
                 News::Cleared(_) => self.forget_all(),
-                News::Resting(_) | News::Written(_) => {}
+                News::CpuOver | News::Resting(_) | News::Written(_) => {}
             }
         }
         Ok(())
@@ -427,9 +425,9 @@ impl NativeSession {
         }
         let mut has_answered = true;
         for interpreter in self.interpreters.values_mut() {
-            let Work::Cell(cell) = interpreter.work else { continue };
-            self.room.interrupt(interpreter.batch);
-            has_answered &= tokio::time::timeout(GRACE, answered(interpreter, cell)).await == Ok(Work::None);
+            if interpreter.work != Work::None {
+                has_answered &= tokio::time::timeout(GRACE, answered(interpreter, &self.room)).await == Ok(Work::None);
+            }
         }
         if !has_answered {
             self.clear();
@@ -441,11 +439,22 @@ impl NativeSession {
 
 const SIGKILL: i32 = 9;
 
-/// Whether a cell's time is over, and it was told so.
+/// Whether a cell may go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Time {
     Left,
-    Over,
+    /// It is to stop, for this limit, the clock's or that of CPU time.
+    Over(Limit),
+}
+
+impl Time {
+    /// How a cell has ended, if it had to.
+    fn status(self) -> Option<Status> {
+        match self {
+            Self::Left => None,
+            Self::Over(limit) => Some(run::over(limit)),
+        }
+    }
 }
 
 /// Why an interpreter is no more.
@@ -464,7 +473,7 @@ async fn wait_for(room: &mut Room, batch: u32, others: &mut Vec<u32>) -> Result<
                 News::Ended(end) if end.batch == batch => return Ok(Death::Ended(end)),
                 News::Ended(end) => others.push(end.batch),
                 News::Cleared(limit) => return Ok(Death::Cleared(limit)),
-                News::Resting(_) | News::Written(_) => {}
+                News::CpuOver | News::Resting(_) | News::Written(_) => {}
             }
         }
     };
@@ -472,12 +481,12 @@ async fn wait_for(room: &mut Room, batch: u32, others: &mut Vec<u32>) -> Result<
 }
 
 /// Until a cell that nobody waits for is answered.
-async fn answered(interpreter: &mut Interpreter, cell: u32) -> Work {
+async fn answered(interpreter: &mut Interpreter, room: &Room) -> Work {
     let mut buffers = Buffers::new();
     loop {
+        interpreter.interrupt(room);
         match interpreter.hear(&mut buffers).await {
-            Heard::Answer(answer) if answer.done == Some(cell) => {
-                interpreter.work = Work::None;
+            Heard::Answer(_) if interpreter.work == Work::None => {
                 interpreter.drain(&mut Keeping::new(Bytes::kib(1), &mut ()));
                 return Work::None;
             }

@@ -1,7 +1,7 @@
 //! cgroups: limits for a run as a whole, where this host lets us have them. Version 2 first, then version 1 controllers, else none.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -215,8 +215,9 @@ fn set_if_there(group: &Path, file: &str, value: u64) -> io::Result<()> {
     }
 }
 
+/// Not with what would make the file: a group that has none answers that with "permission denied", and nobody would know that it is not there.
 fn set(group: &Path, file: &str, value: u64) -> io::Result<()> {
-    fs::write(group.join(file), value.to_string())
+    fs::File::options().write(true).open(group.join(file))?.write_all(value.to_string().as_bytes())
 }
 
 /// All that a counter says now: a few lines.
@@ -375,6 +376,18 @@ mod tests {
         ] {
             assert_eq!(own_group(membership, HYBRID_MOUNTS, controller), expected.map(PathBuf::from), "{controller:?}");
         }
+    }
+
+    #[test]
+    fn what_a_kernel_does_not_count_is_not_set() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        set_if_there(folder.path(), SWAP_V1, 5).expect("it need not be there");
+        assert!(fs::read_dir(folder.path()).expect("a folder").next().is_none(), "nothing was made");
+        fs::write(folder.path().join(SWAP_V1), "").expect("written");
+        set_if_there(folder.path(), SWAP_V1, 5).expect("set");
+        assert_eq!(fs::read_to_string(folder.path().join(SWAP_V1)).expect("text"), "5");
+        // Where no file can be made, a kernel answers a wish to make one with this, and it is no error of ours.
+        assert!(set(folder.path(), "none", 5).is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
     }
 
     #[test]

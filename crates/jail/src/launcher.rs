@@ -90,6 +90,9 @@ struct Launcher {
     leash_end: OwnedFd,
 }
 
+/// Which of an order's descriptors is for reports: it comes behind the run's own.
+const REPORT: usize = 4;
+
 /// How long an order waits for a user id, of which sessions keep theirs. Less than what the server waits for us, so that it hears why.
 const WAITING: Duration = Duration::from_secs(20);
 
@@ -136,10 +139,15 @@ struct Spare {
 impl Spare {
     /// Whether it has not been killed. One on its way out has closed its end of the gate before the kernel says that it has ended.
     fn is_there(&self) -> bool {
-        let mut gate = [PollFd::new(&self.gate, PollFlags::empty())];
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut gate, Some(&at_once)).is_ok_and(|count| count == 0)
+        has_other_end(&self.gate)
     }
+}
+
+/// Whether somebody still has a socket's other end.
+fn has_other_end(socket: &OwnedFd) -> bool {
+    let mut socket = [PollFd::new(socket, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut socket, Some(&at_once)).is_ok_and(|count| count == 0)
 }
 
 /// A spare that is to be made, with this root or without one.
@@ -327,8 +335,9 @@ impl Launcher {
     }
 
     /// Starts those that waited as far as there are user ids for them now, in the order in which they came. Without one in time, their start
-    /// fails and says why.
+    /// fails and says why. Those that were given up keep none from the others.
     fn see_to_waiting(&mut self) {
+        self.waiting.retain(|waiting| waiting.descriptors.get(REPORT).is_some_and(has_other_end));
         while let Some(first) = self.waiting.pop_front() {
             if Instant::now() < first.until && !self.has_id_for(&first.order) {
                 return self.waiting.push_front(first);
@@ -352,8 +361,7 @@ impl Launcher {
     }
 
     fn start(&mut self, order: Order, descriptors: &[OwnedFd]) {
-        // Behind the run's own descriptors.
-        let Some(report) = descriptors.get(4) else { return };
+        let Some(report) = descriptors.get(REPORT) else { return };
         match self.begin(&order, report, descriptors) {
             Ok(run) => {
                 self.runs.push(run);

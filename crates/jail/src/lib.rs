@@ -40,7 +40,7 @@ pub use scratch::{scratch_name, sweep_scratch};
 pub use seccomp::seal_worker;
 pub use spec::{
     AddressSpace, Batch, Command, EGRESS, Egress, File, Layer, Limits, Place, Places, Proc, Purpose, SESSION_PLACES,
-    Spec, Stdio, Walls, node_place, python_place,
+    Spec, Stdio, Waiting, Walls, node_place, python_place,
 };
 pub use sys::give_large_blocks_back;
 pub use view::{Access, View};

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, openat2};
 use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::rand::GetRandomFlags;
 
 use crate::contents;
 use crate::failure::{At as _, Failure, Step};
@@ -42,6 +43,8 @@ const ENDED_AT_ONCE: u32 = 64;
 
 /// How often a session is looked at in which everything was stopped. One that waits for its next cell should cost next to nothing.
 const REST_INTERVAL: Duration = Duration::from_millis(300);
+/// How long what runs may take to stop when its CPU time is over. The clock's grace is in what the server asks for.
+const GRACE: Duration = Duration::from_secs(1);
 /// The CPU time that stopping may take: what is in the kernel, as one that gives back gigabytes at its end, stops when it comes out of there.
 const STOPPING: Duration = Duration::from_secs(1);
 
@@ -57,8 +60,8 @@ struct Going<'a> {
 enum Phase {
     /// There is nothing to watch.
     Empty,
-    /// A cell runs, until this at most.
-    Cell { bounds: Bounds, deadline: Instant },
+    /// A cell runs, until this at most, which is because of a limit.
+    Cell { bounds: Bounds, deadline: Instant, because: Limit },
     /// Everything was stopped.
     Rest(Bounds),
 }
@@ -140,9 +143,11 @@ impl Going<'_> {
     fn answer(&mut self, ask: Ask, descriptors: Vec<OwnedFd>) -> Then {
         match ask {
             Ask::Begin { wall_millis, cpu_millis } => {
+                // What was used to get here, by an interpreter that started say, is not the cell's.
+                self.used = self.session.watchdog.usage();
                 let bounds = self.bounds(Duration::from_millis(cpu_millis), WATCH_INTERVAL);
                 let deadline = Instant::now() + Duration::from_millis(wall_millis);
-                self.phase = Phase::Cell { bounds, deadline };
+                self.phase = Phase::Cell { bounds, deadline, because: Limit::Wall };
                 sys::signal_everybody_else(libc::SIGCONT);
             }
             Ask::Rest => {
@@ -191,16 +196,23 @@ impl Going<'_> {
     /// Looks at the limits, if it is time to; how long nothing has to be looked at.
     fn watch(&mut self) -> Option<Duration> {
         let now = Instant::now();
-        let mut passed = None;
+        let (mut passed, mut tell) = (None, None);
         let until = match &mut self.phase {
             Phase::Empty => return None,
-            Phase::Cell { bounds, deadline } => {
+            Phase::Cell { bounds, deadline, because } => {
                 if now >= bounds.next_look {
                     passed = self.session.watchdog.look(&bounds.limits);
                     bounds.next_look = now + WATCH_INTERVAL;
                 }
+                if (passed, *because) == (Some(Limit::Cpu), Limit::Wall) {
+                    // As the clock does it: the server interrupts, and what does not listen is ended.
+                    (*deadline, *because) = ((now + GRACE).min(*deadline), Limit::Cpu);
+                    bounds.limits.cpu_millis = u64::MAX;
+                    passed = None;
+                    tell = Some(Report::CpuOver);
+                }
                 if now >= *deadline {
-                    passed = passed.or(Some(Limit::Wall));
+                    passed = passed.or(Some(*because));
                 }
                 bounds.next_look.min(*deadline)
             }
@@ -215,6 +227,9 @@ impl Going<'_> {
                 bounds.next_look
             }
         };
+        if let Some(report) = tell {
+            self.say(&report);
+        }
         if let Some(limit) = passed {
             self.clear();
             self.say(&Report::Cleared(limit));
@@ -359,19 +374,26 @@ fn append(folder: &OwnedFd, name: &str, contents: &mut impl io::Read, size: u64)
 
 /// Under another name first: whoever reads it meanwhile sees the one or the other.
 fn replace(folder: &OwnedFd, name: &str, contents: &mut impl io::Read, mode: Mode) -> io::Result<u64> {
-    const UNDER_WAY: &str = ".belljar-upload";
-    rustix::fs::unlinkat(folder, UNDER_WAY, AtFlags::empty()).ok();
+    let under_way = nobodys_name()?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = std::fs::File::from(rustix::fs::openat(folder, UNDER_WAY, flags, mode)?);
+    let mut file = std::fs::File::from(rustix::fs::openat(folder, &under_way, flags, mode)?);
     let written = io::copy(contents, &mut file).and_then(|count| {
         file.flush()?;
-        rustix::fs::renameat(folder, UNDER_WAY, folder, name)?;
+        rustix::fs::renameat(folder, &under_way, folder, name)?;
         Ok(count)
     });
     if written.is_err() {
-        rustix::fs::unlinkat(folder, UNDER_WAY, AtFlags::empty()).ok();
+        rustix::fs::unlinkat(folder, &under_way, AtFlags::empty()).ok();
     }
     written
+}
+
+/// One that no guest can have taken, since none can guess it.
+fn nobodys_name() -> io::Result<String> {
+    let mut chance = [0; 16];
+    // So few bytes are given whole, or not at all.
+    rustix::rand::getrandom(&mut chance, GetRandomFlags::empty())?;
+    Ok(format!(".belljar-{:032x}", u128::from_ne_bytes(chance)))
 }
 
 /// Everything that could lead out of the workspace is refused by the kernel as it walks.

@@ -228,12 +228,22 @@ pub enum AddressSpace {
 pub enum Purpose {
     /// To run a guest.
     Run,
-    /// To run one whose program comes later, with [`Monitor::begin`](crate::Monitor::begin). Until then it is looked at less and less often.
-    Wait,
+    /// To run one whose program comes later, with [`Monitor::begin`](crate::Monitor::begin). Until then it is looked at less and less often,
+    /// and may use no more than this.
+    Wait(Waiting),
     /// To stay: commands come in batches while it goes on. Has no commands of its own, and needs namespaces.
     Session,
     /// To see which walls stand: the first command's process looks around from inside, reports, and goes on to execute.
     Probe,
+}
+
+/// What a guest may use before its program comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Milliseconds of CPU time.
+    pub cpu_millis: u64,
 }
 
 /// A layer that [`Spec::without`] can leave out.
@@ -282,7 +292,7 @@ impl Spec {
                 proc,
                 processes: if self.has(Layer::PidNamespace) { PidScope::Own } else { PidScope::Hosts },
                 // Its root is that of any run.
-                purpose: if self.purpose == Purpose::Wait { Purpose::Run } else { self.purpose },
+                purpose: if matches!(self.purpose, Purpose::Wait(_)) { Purpose::Run } else { self.purpose },
             }),
             Walls::Landlock { .. } => None,
         }

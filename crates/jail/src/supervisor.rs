@@ -47,11 +47,14 @@ pub(crate) struct Supervisor<'a> {
 struct Bounds {
     limits: Limits,
     deadline: Instant,
+    /// What was used when it came, if it was waited for.
+    before: SeenUsage,
 }
 
 impl Bounds {
     fn from_now(limits: Limits) -> Self {
-        Self { limits, deadline: Instant::now() + Duration::from_millis(limits.wall_millis) }
+        let deadline = Instant::now() + Duration::from_millis(limits.wall_millis);
+        Self { limits, deadline, before: SeenUsage::default() }
     }
 }
 
@@ -78,7 +81,8 @@ impl Supervisor<'_> {
     /// in the kernel, on its way out.
     pub(crate) fn run(mut self) -> Result<(), Failure> {
         let signals = sys::child_signals().at(Step::Supervise)?;
-        let exit = self.run_commands(&signals);
+        let mut bounds = Bounds::from_now(self.lockdown.spec.limits);
+        let exit = self.run_commands(&signals, &mut bounds);
         let seen = self.watchdog.usage();
         // Whatever went wrong, no guest is left behind.
         let alone = if let Ok(Exit { alone: Some(leaving), .. }) = &exit {
@@ -93,7 +97,7 @@ impl Supervisor<'_> {
             self.kill_descendants();
             None
         };
-        let exit = Exit { seen, alone, ..exit? };
+        let exit = Exit { seen, before: bounds.before, alone, ..exit? };
         // A server that is gone does not miss it.
         wire::send(&self.report, &Report::Exited(exit), &[]).ok();
         if alone.is_some() {
@@ -120,17 +124,17 @@ impl Supervisor<'_> {
         poll(&mut events, Some(&timeout)).ok();
     }
 
-    fn run_commands(&mut self, signals: &OwnedFd) -> Result<Exit, Failure> {
+    fn run_commands(&mut self, signals: &OwnedFd, bounds: &mut Bounds) -> Result<Exit, Failure> {
         let commands = &self.lockdown.spec.commands;
-        let mut bounds = Bounds::from_now(self.lockdown.spec.limits);
-        let mut exit = Exit { command: 0, status: 0, limit: None, seen: SeenUsage::default(), alone: None };
+        let nothing = SeenUsage::default();
+        let mut exit = Exit { command: 0, status: 0, limit: None, seen: nothing, before: nothing, alone: None };
         for (index, command) in (0u32..).zip(commands) {
             exit.command = index;
             if let Some(scratch) = self.scratch {
                 scratch.make_executable(&command.arguments);
             }
             let pid = self.start(command)?;
-            match self.watch(pid, signals, &mut bounds).at(Step::Supervise)? {
+            match self.watch(pid, signals, bounds).at(Step::Supervise)? {
                 End::Exited { status } => exit.status = status,
                 End::Leaving { status, used } => {
                     return Ok(Exit { status, alone: Some(self.used(used)), ..exit });
@@ -164,8 +168,11 @@ impl Supervisor<'_> {
 
     /// Waits for `main` to end, reaping whatever else ends meanwhile.
     fn watch(&mut self, main: i32, signals: &OwnedFd, bounds: &mut Bounds) -> io::Result<End> {
-        let is_waiting = self.lockdown.spec.purpose == Purpose::Wait;
-        let (mut interval, mut longest) = (WATCH_INTERVAL, if is_waiting { WAIT_INTERVAL } else { WATCH_INTERVAL });
+        let mut waiting = match self.lockdown.spec.purpose {
+            Purpose::Wait(waiting) => Some(waiting),
+            Purpose::Run | Purpose::Session | Purpose::Probe => None,
+        };
+        let mut interval = WATCH_INTERVAL;
         let mut next_look = Instant::now() + interval;
         loop {
             let changed = reap_any()?;
@@ -183,10 +190,11 @@ impl Supervisor<'_> {
             // Also when there are more: a guest can have them end, and stop, for as long as it likes.
             let now = Instant::now();
             if now >= next_look {
-                if let Some(limit) = self.watchdog.look(&bounds.limits) {
+                let passed = waiting.and_then(|waiting| self.watchdog.look_at_waiting(waiting));
+                if let Some(limit) = passed.or_else(|| self.watchdog.look(&bounds.limits)) {
                     return Ok(End::Limit(limit));
                 }
-                interval = (interval * 2).min(longest);
+                interval = (interval * 2).min(if waiting.is_some() { WAIT_INTERVAL } else { WATCH_INTERVAL });
                 next_look = now + interval;
             }
             if now >= bounds.deadline {
@@ -216,9 +224,12 @@ impl Supervisor<'_> {
                 let is_asked = report.revents().contains(PollFlags::IN);
                 let asked = if is_asked { wire::receive::<Ask>(&self.report).ok().flatten() } else { None };
                 let Some((Ask::Begin { wall_millis, cpu_millis }, _)) = asked else { return Ok(End::Stopped) };
-                let cpu_millis = self.watchdog.usage().cpu_micros / 1000 + cpu_millis;
+                let before = self.watchdog.usage();
+                let cpu_millis = before.cpu_micros / 1000 + cpu_millis;
                 *bounds = Bounds::from_now(Limits { cpu_millis, wall_millis, ..bounds.limits });
-                (interval, longest) = (WATCH_INTERVAL, WATCH_INTERVAL);
+                // Which is what `/proc` says in hundredths of a second, to the microsecond.
+                bounds.before = SeenUsage { cpu_micros: sys::cpu_micros_of(main).unwrap_or(0), ..before };
+                (waiting, interval) = (None, WATCH_INTERVAL);
                 next_look = Instant::now() + interval;
                 // Where it is refused, the end takes longer.
                 if self.ends_with_us && self.lockdown.spec.commands.len() == 1 {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Dir, Mode, OFlags, openat};
 
 use crate::scratch;
-use crate::spec::Limits;
+use crate::spec::{Limits, Waiting};
 use crate::sys;
 use crate::wire::{Limit, SeenUsage};
 
@@ -207,6 +207,15 @@ impl Watchdog {
         }
         let scratch = self.scratch.as_deref()?;
         scratch::exceeds(scratch, limits.disk, limits.files).then_some(Limit::Disk)
+    }
+
+    /// The limit that is passed now by one that waits for its program.
+    pub(crate) fn look_at_waiting(&mut self, waiting: Waiting) -> Option<Limit> {
+        let processes = self.update();
+        if self.seen.cpu_micros / 1000 > waiting.cpu_millis {
+            return Some(Limit::Cpu);
+        }
+        self.processes.use_more_than(&processes, waiting.memory).then_some(Limit::Memory)
     }
 
     /// What was seen up to now.

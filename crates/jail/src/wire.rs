@@ -98,6 +98,8 @@ pub enum Report {
         /// Its wait status, as `wait4` gives it.
         status: i32,
     },
+    /// In a session, the CPU time of what runs is over. It is ended too if it does not stop soon.
+    CpuOver,
     /// In a session, everything that ran was ended for passing a limit.
     Cleared(Limit),
     /// In a session, nothing runs now. What was used up to now.
@@ -139,6 +141,8 @@ pub struct Exit {
     pub limit: Option<Limit>,
     /// What the supervisor saw in `/proc`: all processes, those included that are about to be killed with the run.
     pub seen: SeenUsage,
+    /// The same when the program came, of one that waited for it.
+    pub before: SeenUsage,
     /// What the run used, where the supervisor has ended every other process itself and waited for it. What is left is its own end and
     /// that of the namespaces, which nobody has to wait for.
     pub alone: Option<Ended>,

@@ -1,8 +1,14 @@
 //! Interpreters that wait for their program: but for the time that it takes, a program cannot tell.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
+use testkit::processes;
 
 use crate::client::Client;
+use crate::printed;
+use crate::site::Site;
 
 /// Everything of a result that a program decides.
 fn told(result: &Value) -> Value {
@@ -30,7 +36,7 @@ fn assert_the_same(client: &mut Client, given: &Value) {
     let expected = told(&client.run(&cold));
     for time in 1..=3 {
         // One that waits needs a moment to be there.
-        std::thread::sleep(std::time::Duration::from_millis(60));
+        thread::sleep(Duration::from_millis(60));
         assert_eq!(told(&client.run(&arguments)), expected, "time {time} of {arguments:#}");
     }
 }
@@ -133,7 +139,7 @@ fn all_endings_are_alike() {
         };
         let cold = run(&mut client, json!({"ONLY_HERE": "1"}));
         // One that waits needs a moment to be there.
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        thread::sleep(Duration::from_millis(100));
         let parked = run(&mut client, json!({}));
         if parked != cold {
             different.push(format!("{name}\n  cold:   {cold}\n  parked: {parked}"));
@@ -169,7 +175,7 @@ fn chance_is_new_each_time() {
     let mut seen = std::collections::HashSet::new();
     for _ in 0..5 {
         let result = client.run(&json!({"language": "python", "engine": "native", "code": code}));
-        assert!(seen.insert(crate::printed(&result).to_owned()), "twice: {result:#}");
+        assert!(seen.insert(printed(&result).to_owned()), "twice: {result:#}");
     }
 }
 
@@ -191,7 +197,7 @@ fn the_second_one_has_waited() {
         let cold = seconds();
         // It takes a moment to be there, on a busy machine a long one.
         let has_waited = |_| {
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            thread::sleep(Duration::from_millis(50));
             seconds() > cold
         };
         assert!((0..100).any(has_waited), "{language}: none of a hundred");
@@ -239,4 +245,26 @@ fn limits_count_from_when_the_program_comes() {
         let used = content["usage"]["cpu_ms"].as_f64().expect("a figure");
         assert!((800.0..2000.0).contains(&used), "{result:#}");
     }
+}
+
+/// Nobody has a turn for what waits, and what it imports may be anything.
+#[test]
+fn what_waits_may_have_little() {
+    const MARKER: &str = "waits for nothing";
+    let fills = format!("import time\nx = b'x' * (600 << 20)\ntime.sleep(600)  # {MARKER}");
+    // Before its program comes there is none.
+    let library = format!(
+        "import os, sys\n\
+         if not os.path.exists('/box/main.py'): os.execv(sys.executable, [sys.executable, '-c', {fills:?}])\n"
+    );
+    let Some(site) = Site::of(0, &json!({"altair": {"altair/__init__.py": library}})) else { return };
+    let mut client = Client::of(site.serve()).greeted();
+    let result = client.run(&json!({"language": "python", "engine": "native", "code": "import altair\nprint('ran')"}));
+    assert_eq!(printed(&result), "ran\n");
+    let end = Instant::now() + Duration::from_secs(20);
+    while processes::marked(MARKER).is_empty() {
+        assert!(Instant::now() < end, "none has waited");
+        thread::sleep(Duration::from_millis(1));
+    }
+    processes::assert_gone(MARKER, processes::GRACE);
 }

@@ -131,6 +131,9 @@ fn shell(plan: &Plan, code: &str, stdin: &str) -> Vec<u8> {
 /// What a driver says.
 #[derive(Debug, Deserialize)]
 pub(super) struct Answer {
+    /// The cell that can be interrupted from now on.
+    #[serde(default)]
+    pub(super) begun: Option<u32>,
     #[serde(default)]
     pub(super) done: Option<u32>,
     #[serde(default)]

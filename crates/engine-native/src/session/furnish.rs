@@ -31,7 +31,7 @@ impl NativeSession {
                 News::Written(written) => return written.map_err(file_error),
                 News::Ended(end) => self.forget(&[end.batch]),
                 News::Cleared(_) => self.forget_all(),
-                News::Resting(_) => {}
+                News::CpuOver | News::Resting(_) => {}
             }
         }
     }

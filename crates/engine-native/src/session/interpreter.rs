@@ -14,6 +14,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::driver::Answer;
+use super::room::Room;
 use crate::displays::{Frames, NoFrame};
 use crate::run;
 
@@ -27,6 +28,8 @@ pub(super) struct Interpreter {
     writer: OwnedWriteHalf,
     /// What came from it and was not heard yet.
     read: Frames,
+    /// What it has said since it was given a cell.
+    said: usize,
     /// What is to be sent to it, and how much of that is.
     unsent: Vec<u8>,
     sent: usize,
@@ -36,12 +39,18 @@ pub(super) struct Interpreter {
     pub(super) work: Work,
 }
 
-/// Whether it has a cell that it did not answer.
+/// How far it is with the last cell that it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
+    /// It has answered, or there was none.
     None,
-    Cell(u32),
+    Given,
+    Begun,
+    Interrupted,
 }
+
+/// What it may say of one cell: that it is ready, has begun and is done, and the same of one that was given up before.
+const MOST_SAID: usize = 8;
 
 /// What happens next with it.
 pub(super) enum Heard {
@@ -92,6 +101,7 @@ impl Interpreter {
             control,
             writer,
             read: Frames::default(),
+            said: 0,
             unsent: Vec::new(),
             sent: 0,
             stdout: Some(stdout),
@@ -103,8 +113,23 @@ impl Interpreter {
     /// The next of what it prints (into `buffers`) and says. Can be dropped and asked for again.
     pub(super) async fn hear(&mut self, buffers: &mut Buffers) -> Heard {
         loop {
-            match self.read.take() {
-                Ok(Some(answer)) => return Heard::Answer(answer),
+            match self.read.take::<Answer>() {
+                Ok(Some(answer)) => {
+                    self.said += 1;
+                    // Whoever says more is no driver of ours, and would keep us from all else.
+                    if self.said > MOST_SAID {
+                        return Heard::Gone;
+                    }
+                    if self.work == Work::Given && answer.begun == Some(self.cells) {
+                        self.work = Work::Begun;
+                    }
+                    if answer.done == Some(self.cells) {
+                        self.work = Work::None;
+                        // An answer may be large, and the next cell may be far.
+                        self.read.rest();
+                    }
+                    return Heard::Answer(answer);
+                }
                 Ok(None) => {}
                 Err(NoFrame) => return Heard::Gone,
             }
@@ -147,8 +172,16 @@ impl Interpreter {
     pub(super) fn give(&mut self, frame: impl FnOnce(u32) -> Vec<u8>) -> u32 {
         self.cells += 1;
         (self.unsent, self.sent) = (frame(self.cells), 0);
-        self.work = Work::Cell(self.cells);
+        (self.work, self.said) = (Work::Given, 0);
         self.cells
+    }
+
+    /// Interrupts its cell, if that has begun: before, the signal would be lost. And only once: whoever handles it is not to be hit while at that.
+    pub(super) fn interrupt(&mut self, room: &Room) {
+        if self.work == Work::Begun {
+            room.interrupt(self.batch);
+            self.work = Work::Interrupted;
+        }
     }
 
     /// What is left in its pipes, without waiting.

@@ -3,9 +3,9 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use jail::{Batch, RunStdio};
+use jail::{Batch, Limit, RunStdio};
 use rustix::pipe::{PipeFlags, pipe_with};
-use sandbox::{Plan, Refusal, SessionState, Status, Step, Stream};
+use sandbox::{Plan, Refusal, SessionState, Step, Stream};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
@@ -93,11 +93,15 @@ impl NativeSession {
                 news = self.room.news() => match news? {
                     News::Ended(end) if end.batch == number => break Death::Ended(end),
                     News::Ended(end) => others.push(end.batch),
+                    News::CpuOver if time == Time::Left => {
+                        time = Time::Over(Limit::Cpu);
+                        self.room.interrupt(number);
+                    }
                     News::Cleared(limit) => break Death::Cleared(limit),
-                    News::Resting(_) | News::Written(_) => {}
+                    News::CpuOver | News::Resting(_) | News::Written(_) => {}
                 },
                 () = tokio::time::sleep_until(deadline), if time == Time::Left => {
-                    time = Time::Over;
+                    time = Time::Over(Limit::Wall);
                     self.room.interrupt(number);
                 }
             }
@@ -108,7 +112,7 @@ impl NativeSession {
         match death {
             Death::Ended(end) => {
                 let status = self.judge(end).await?;
-                let status = if time == Time::Over { Status::TimedOut } else { status };
+                let status = time.status().unwrap_or(status);
                 let step = if has_compiler && end.command == 0 { Step::Compile } else { Step::Run };
                 Ok(CellEnd { status, state: SessionState::Kept, answer: None, step })
             }

@@ -32,6 +32,8 @@ pub(crate) struct Room {
 pub(crate) enum News {
     /// The last command of a batch ended.
     Ended(BatchEnd),
+    /// The CPU time of what runs is over, and it has a moment to stop.
+    CpuOver,
     /// Everything that ran was ended.
     Cleared(Limit),
     /// Nothing runs now.
@@ -92,7 +94,7 @@ impl Room {
         &self.workspace
     }
 
-    /// Lets what is in it run, for so long and with so much CPU time; what is still going then is ended.
+    /// Lets what is in it run, for so long and with so much CPU time; what is still going then is ended, in the second case a moment later.
     pub(crate) fn go_on(&self, wall: Duration, cpu: Duration) {
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         self.monitor.get_ref().begin(millis(wall), millis(cpu));
@@ -164,6 +166,7 @@ impl Room {
             Ok(Some((Report::BatchEnded { batch, command, status }, _))) => {
                 Ok(Some(News::Ended(BatchEnd { batch, command, status })))
             }
+            Ok(Some((Report::CpuOver, _))) => Ok(Some(News::CpuOver)),
             Ok(Some((Report::Cleared(limit), _))) => Ok(Some(News::Cleared(limit))),
             Ok(Some((Report::Resting(used), _))) => Ok(Some(News::Resting(used))),
             Ok(Some((Report::Written(written), _))) => Ok(Some(News::Written(written))),

@@ -144,6 +144,7 @@ async function run(cell) {
   else report.exit_code = Number(process.exitCode ?? 0) & 255;
   process.exitCode = undefined;
   if (!('error' in outcome) && outcome.value !== undefined) tellValue(report, outcome.value);
+  [stdout, stderr].forEach(release);
   await Promise.all([stdout, stderr].map((stream) => stream.writableLength > 0 && new Promise((resolve) => stream.write('', resolve))));
   return report;
 }
@@ -197,7 +198,11 @@ async function execute(cell) {
   } catch (error) {
     throw globalThis.Deno === undefined ? error : await refusal(cell, error);
   }
-  return script.runInThisContext({ breakOnSigint: true, displayErrors: false });
+  return interruptible(() => {
+    // A signal before this would be lost, and none comes.
+    tellBegun(cell.cell);
+    return script.runInThisContext({ displayErrors: false });
+  });
 }
 
 /** Deno's parser knows the line, which its `vm` does not tell. */
@@ -246,16 +251,16 @@ function withoutTypes(code) {
   throw failure;
 }
 
+const CALL = Symbol.for('belljar.call');
 const caller = new vm.Script("globalThis[Symbol.for('belljar.call')]()", { filename: __filename });
 
 /** Calls what may take for ever: a signal ends it. */
 function interruptible(action) {
-  globalThis[Symbol.for('belljar.call')] = action;
-  try {
-    return caller.runInThisContext({ breakOnSigint: true, displayErrors: false });
-  } finally {
-    delete globalThis[Symbol.for('belljar.call')];
-  }
+  globalThis[CALL] = () => {
+    delete globalThis[CALL];
+    return action();
+  };
+  return caller.runInThisContext({ breakOnSigint: true, displayErrors: false });
 }
 
 function tellValue(report, value) {
@@ -439,14 +444,31 @@ function start() {
   }
 }
 
+let socket;
+
+function send(report) {
+  const body = Buffer.from(stringify(report));
+  socket.write(`${body.length}\n`);
+  socket.write(body);
+}
+
+/** A signal may come as soon as this is read: in the middle of `send` it would leave a socket that never writes again. */
+function tellBegun(cell) {
+  if (globalThis.Deno !== undefined) return send({ begun: cell });
+  const body = stringify({ begun: cell });
+  fs.writeSync(3, `${body.length}\n${body}`);
+}
+
+/** An interrupt between a write to a pipe and its return leaves a stream that waits for the end of that write for ever. */
+function release(stream) {
+  const state = stream._writableState;
+  // Node's own pipes are written to at once, so here none can be under way. Deno's are not.
+  if (globalThis.Deno === undefined && state?.writing) state.onwrite();
+}
+
 function main() {
   libc?.fcntl(3, F_SETFD, FD_CLOEXEC);
-  const socket = new net.Socket({ fd: 3, readable: true, writable: true });
-  const send = (report) => {
-    const body = Buffer.from(stringify(report));
-    socket.write(`${body.length}\n`);
-    socket.write(body);
-  };
+  socket = new net.Socket({ fd: 3, readable: true, writable: true });
   let waiting = Buffer.alloc(0);
   let queue = Promise.resolve();
   socket.on('data', (part) => {

@@ -197,6 +197,8 @@ def ignore_interrupts():
 def prepare_and_execute(cell, file):
     prepare(cell, file)
     _signal.signal(SIGINT, handler)
+    # A signal before this would be lost, and none comes.
+    send({"begun": cell["cell"]})
     return execute(cell["code"], file)
 
 

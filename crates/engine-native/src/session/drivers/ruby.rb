@@ -55,7 +55,11 @@ module BelljarSession
 
     def run(cell)
       report = { done: cell["cell"], exit_code: 0 }
-      value, error = guarded { execute(cell) }
+      value, error = guarded do
+        # A signal before this would be lost, and none comes.
+        send_frame({ begun: cell["cell"] })
+        execute(cell)
+      end
       _, failure = guarded { look_at(report, value, error, cell["file"]) }
       report.update(exit_code: EXIT_INTERRUPTED, interrupted: true) if error.is_a?(Interrupt) || failure.is_a?(Interrupt)
       # A child of the cell's `fork` that came to the cell's end, which is the end of its program.
