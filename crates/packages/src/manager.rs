@@ -152,8 +152,12 @@ impl PackageManager {
         self.check_clients()?;
         let _turn = self.turns.take(&wanted.caller).await;
         let _process = LockFile::take(&store.lock(&asked.key)).await.map_err(Trouble::Files)?;
+        // What came of it when another caller or server tried, while this one waited.
         if let Some(found) = self.recall(&asked, engine, store)? {
             return Ok(found);
+        }
+        if let Some(trouble) = self.recent_trouble(&asked) {
+            return Err(trouble.into());
         }
         let _evicting = self.evicting(store);
         let getting = Getting { manager: self, store, asked: &asked, live };

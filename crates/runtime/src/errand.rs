@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sandbox::{
-    Bytes, Changed, EngineError, EngineId, FolderEntry, Imported, Language, LayerKind, LiveOutput, Packages, Plan,
-    Principal, ProvideError, Provided, Refusal, Wanted, WorkspacePath,
+    Bytes, Changed, EngineError, EngineId, EntryKind, FolderEntry, Imported, Language, LayerKind, LiveOutput, Packages,
+    Plan, Principal, ProvideError, Provided, Refusal, Wanted, WorkspacePath,
 };
 
 use crate::{RunError, Runtime};
@@ -64,22 +64,26 @@ pub(crate) fn own_places(kind: LayerKind, imported: &Imported) -> Vec<WorkspaceP
 
 /// Whether a workspace has a module itself, by all that is in it.
 pub(crate) fn is_own(kind: LayerKind, imported: &Imported, entries: &[FolderEntry]) -> bool {
-    let is_it = |path: &str| match kind {
-        LayerKind::Python => {
-            let name = path.split('/').next().unwrap_or(path);
-            let ending = name.strip_prefix(top_of(imported));
-            // A folder, or a file: `fast.cpython-313-x86_64-linux-gnu.so` is `fast`.
-            ending.is_some_and(|ending| {
-                ending.is_empty()
-                    || (ending.starts_with('.') && matches!(ending.rsplit('.').next(), Some("py" | "pyc" | "so")))
-            })
-        }
+    let is_it = |entry: &FolderEntry| match kind {
+        LayerKind::Python => match entry.path.strip_prefix(top_of(imported)) {
+            Some("") => entry.kind == EntryKind::Folder,
+            Some(".py" | ".pyc") => true,
+            // `fast.cpython-313-x86_64-linux-gnu.so` is `fast`.
+            Some(rest) => rest.starts_with('/') || is_library(rest),
+            None => false,
+        },
         LayerKind::Node => {
-            let inside = path.strip_prefix("node_modules/").and_then(|inside| inside.strip_prefix(&*imported.module));
-            inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            let inside = entry.path.strip_prefix("node_modules/");
+            let rest = inside.and_then(|inside| inside.strip_prefix(&*imported.module));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         }
     };
-    entries.iter().any(|entry| is_it(&entry.path))
+    entries.iter().any(is_it)
+}
+
+/// Whether what follows a module's name makes it one of machine code.
+fn is_library(rest: &str) -> bool {
+    rest.starts_with('.') && rest.ends_with(".so") && !rest.contains('/')
 }
 
 fn top_of(imported: &Imported) -> &str {
@@ -95,7 +99,7 @@ impl Runtime {
             let message = "`packages` are not installed by this server";
             return Err(Refusal::new("packages", message, "leave `packages` out").into());
         };
-        let files: usize = plan.files().iter().map(|file| file.contents.len()).sum();
+        let files: usize = plan.files().iter().map(|file| file.path.as_str().len() + file.contents.len()).sum();
         let (plan, wanted) = if plan.code().len() + files > LONG.as_usize() {
             let packages = Arc::clone(packages);
             let reading = tokio::task::spawn_blocking(move || {
@@ -230,15 +234,28 @@ mod tests {
     use std::sync::Mutex;
     use std::thread::{self, ThreadId};
 
-    use sandbox::{BoxFuture, EntryKind, Policy, Request};
+    use sandbox::{BoxFuture, Policy, Request};
 
     use super::*;
 
     #[test]
     fn what_a_workspace_has_is_its_own() {
-        let entries =
-            ["a.py", "b", "b/x.txt", "c.abi3.so", "d.csv", "node_modules/e", "node_modules/@f/g/h.js", "i/j.py"]
-                .map(|path| FolderEntry { path: path.to_owned(), kind: EntryKind::File, size: 0 });
+        let entries = [
+            "a.py",
+            "b/",
+            "c.abi3.so",
+            "d.csv",
+            "node_modules/e/",
+            "node_modules/@f/g/h.js",
+            "i/j.py",
+            "k",
+            "l.test.py",
+        ]
+        .map(|path| {
+            let (path, kind) =
+                path.strip_suffix('/').map_or((path, EntryKind::File), |folder| (folder, EntryKind::Folder));
+            FolderEntry { path: path.to_owned(), kind, size: 0 }
+        });
         let own = |kind, module: &str| {
             let imported = Imported { module: module.to_owned(), package: module.to_owned() };
             is_own(kind, &imported, &entries)
@@ -246,7 +263,7 @@ mod tests {
         for module in ["a", "a.x", "b", "b.x.y", "c", "i.k"] {
             assert!(own(LayerKind::Python, module), "{module}");
         }
-        for module in ["aa", "d", "e", "j", "node", "x"] {
+        for module in ["aa", "d", "e", "j", "k", "l", "node", "x"] {
             assert!(!own(LayerKind::Python, module), "{module}");
         }
         assert!(own(LayerKind::Node, "e") && own(LayerKind::Node, "@f/g"));

@@ -18,9 +18,13 @@ pub struct SessionLimits {
     pub idle: Duration,
 }
 
+/// Unless the operator says otherwise.
+const MOST: usize = 64;
+const IDLE: Duration = Duration::from_mins(30);
+
 impl Default for SessionLimits {
     fn default() -> Self {
-        Self { most: 64, idle: Duration::from_mins(30) }
+        Self { most: MOST, idle: IDLE }
     }
 }
 

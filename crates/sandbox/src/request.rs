@@ -26,7 +26,8 @@ pub struct Request {
     pub files: Vec<InputFile>,
     /// Variables that the program finds set, for languages that can have them.
     pub variables: Vec<Variable>,
-    /// Packages that it imports, as its language's registry names them.
+    /// Packages that it imports, as its language's registry names them. Python's may say which module they are for
+    /// (`opencv-python as cv2`), for which no other is looked for then.
     pub packages: Vec<String>,
     /// The session that it runs in; without one it starts from nothing and leaves nothing.
     pub session: Option<String>,

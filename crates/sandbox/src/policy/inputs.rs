@@ -40,7 +40,7 @@ pub(super) fn files(files: Vec<InputFile>, names: &ProgramNames, limits: &Limits
         planned.push(PlannedFile { path, contents: file.contents });
     }
     let all = seen.iter().map(WorkspacePath::as_str).chain([names.source.as_str()]).collect();
-    if let Some((inner, outer)) = file_used_as_directory(&all) {
+    if let Some((inner, outer)) = file_used_as_directory(all) {
         return Err(Refusal::new(
             "files",
             format!("`files` names both `{outer}` and `{inner}`, so `{outer}` would be a file and a directory"),
@@ -50,15 +50,13 @@ pub(super) fn files(files: Vec<InputFile>, names: &ProgramNames, limits: &Limits
     Ok(planned)
 }
 
-fn file_used_as_directory<'a>(names: &HashSet<&'a str>) -> Option<(&'a str, &'a str)> {
-    for name in names {
-        for (slash, _) in name.match_indices('/') {
-            if let Some(outer) = name.get(..slash).and_then(|prefix| names.get(prefix)) {
-                return Some((name, outer));
-            }
-        }
-    }
-    None
+fn file_used_as_directory(mut names: Vec<&str>) -> Option<(&str, &str)> {
+    // By their parts, so that what is in a directory comes right behind it. Looking each beginning of a path up would take the square of its length.
+    names.sort_unstable_by(|one, other| one.split('/').cmp(other.split('/')));
+    names.array_windows().find_map(|&[outer, inner]| {
+        let is_inside = inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
+        is_inside.then_some((inner, outer))
+    })
 }
 
 fn bad_path(path: &std::ffi::OsStr, error: &PathError) -> Refusal {

@@ -15,6 +15,26 @@ fn with_file(path: impl Into<OsString>) -> Request {
     Request { files: vec![InputFile { path: path.into(), contents: Vec::new() }], ..python("1") }
 }
 
+fn with_stdin(bytes: usize) -> Request {
+    Request { stdin: vec![b'x'; bytes], ..python("1") }
+}
+
+fn with_arguments(lengths: &[usize]) -> Request {
+    Request { args: lengths.iter().map(|length| "x".repeat(*length)).collect(), ..python("1") }
+}
+
+fn with_files(count: usize) -> Request {
+    let file = |number| InputFile { path: format!("f{number}").into(), contents: Vec::new() };
+    Request { files: (0..count).map(file).collect(), ..python("1") }
+}
+
+fn with_packages(count: usize) -> Request {
+    Request { packages: vec!["a".to_owned(); count], ..python("1") }
+}
+
+/// The longest argument that the kernel takes.
+const LONGEST: usize = (128 << 10) - 1;
+
 fn refused(request: Request) -> (&'static str, String) {
     let refusal = Policy::default().admit(request).expect_err("must be refused");
     (refusal.argument(), refusal.message().to_owned())
@@ -53,6 +73,19 @@ fn each_bad_input_has_its_sentence() {
         (python(" \n"), "code", "`code` is empty"),
         (python("a\0b"), "code", "`code` contains a NUL byte"),
         (python(&"#".repeat(50_000_000)), "code", "`code` is 47.6 MiB, above the limit of 16 MiB"),
+        (with_stdin((64 << 20) + 1), "stdin", "`stdin` is 64.0 MiB, above the limit of 64 MiB"),
+        (
+            with_arguments(&[LONGEST, LONGEST, LONGEST, LONGEST, 5]),
+            "args",
+            "`args` and `env` are 512.0 KiB together, above what a program can be started with (512 KiB, 128 KiB each)",
+        ),
+        (
+            with_arguments(&[LONGEST + 1]),
+            "args",
+            "`args` and `env` are 128 KiB together, above what a program can be started with (512 KiB, 128 KiB each)",
+        ),
+        (with_files(1_025), "files", "`files` holds 1025 files, above the limit of 1024"),
+        (with_packages(65), "packages", "`packages` names 65 packages, above the limit of 64"),
         (with_file("../x"), "files", "`../x` cannot be a file of the workspace: it contains `..`"),
         (with_file("/etc/passwd"), "files", "`/etc/passwd` cannot be a file of the workspace: it is absolute"),
         (
@@ -74,6 +107,19 @@ fn each_bad_input_has_its_sentence() {
         ),
     ] {
         assert_eq!(refused(request), (argument, message.to_owned()));
+    }
+}
+
+#[test]
+fn what_just_fits_is_admitted() {
+    for request in [
+        python(&"#".repeat(16 << 20)),
+        with_stdin(64 << 20),
+        with_arguments(&[LONGEST, LONGEST, LONGEST, LONGEST, 4]),
+        with_files(1_024),
+        with_packages(64),
+    ] {
+        Policy::default().admit(request).expect("admitted");
     }
 }
 

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use crate::{Bytes, InputFile, Language, Limits, LimitsRequest, Plan, Policy, Request, Variable};
+use crate::{
+    Bytes, EngineChoice, EngineId, Folder, FolderAccess, Folders, HostPattern, InputFile, Language, Limits,
+    LimitsRequest, NetworkPolicy, Plan, Policy, Request, Variable,
+};
 
 type Words = &'static [&'static str];
 
@@ -73,9 +76,25 @@ fn request() -> impl Strategy<Value = Request> {
         prop_oneof![4 => Just(Vec::new()), 1 => pairs()],
     );
     let session = proptest::option::weighted(0.2, text(&["s", "a-1.b"], &["..", "a/b", ""]));
-    (code, proptest::option::weighted(0.9, language), files, rest, session, limits_request()).prop_map(
-        |(code, language, files, (args, compiler_args, packages, env, variables), session, limits)| Request {
+    let network = prop_oneof![
+        2 => Just(Vec::new()),
+        1 => texts(
+            &["a.org", "A.org.:443", "x.b.org", "*.x.b.org:80", "c.org:8443"],
+            &["b.org", "c.org", "*", "10.0.0.1", "0x7f.1", "a.org:0", "a/b"],
+        ),
+    ];
+    let engine = proptest::sample::select(vec![
+        EngineChoice::Auto,
+        EngineChoice::Only(EngineId::Wasm),
+        EngineChoice::Only(EngineId::Native),
+    ]);
+    let way = (network, engine, proptest::collection::vec(any::<u8>(), 0..9));
+    (code, proptest::option::weighted(0.9, language), files, rest, session, limits_request(), way).prop_map(
+        |(code, language, files, (args, compiler_args, packages, env, variables), session, limits, way)| Request {
             code: code.into_bytes(),
+            network: way.0,
+            engine: way.1,
+            stdin: way.2,
             language,
             files: files.into_iter().map(|(path, contents)| InputFile { path: path.into(), contents }).collect(),
             args,
@@ -101,6 +120,35 @@ fn ceilings() -> impl Strategy<Value = Limits> {
         processes: count / 2,
         output: Bytes::new(size / 4),
     })
+}
+
+/// What an operator grants: mostly nothing.
+fn grants() -> impl Strategy<Value = (Folders, NetworkPolicy)> {
+    let folder = |source: &str, access| Folder::new(source.into(), source.into(), access).expect("a folder");
+    let folders = vec![folder("/srv", FolderAccess::Read), folder("/data", FolderAccess::Write)];
+    let folders = prop_oneof![
+        3 => Just(Folders::default()),
+        1 => proptest::sample::subsequence(folders, 0..=2).prop_map(|some| Folders::new(some).expect("side by side")),
+    ];
+    let hosts = ["a.org", "*.b.org", "c.org:8443"].map(|host| host.parse::<HostPattern>().expect("a host")).to_vec();
+    let some = move || prop_oneof![1 => Just(Vec::new()), 1 => proptest::sample::subsequence(hosts.clone(), 0..=3)];
+    let network = (some(), prop_oneof![3 => Just(Vec::new()), 1 => some()]);
+    (folders, network.prop_map(|(allowed, always)| NetworkPolicy { allowed, always }))
+}
+
+/// All that is always granted, what was asked for of the rest, and nothing else; and that natively alone.
+fn assert_granted(plan: &Plan, network: &[String], engine: EngineChoice, policy: &Policy) {
+    assert_eq!(plan.folders(), &policy.folders);
+    assert!(policy.network.always.iter().all(|host| plan.network().contains(host)));
+    let asked: Vec<HostPattern> = network.iter().map(|host| host.parse().expect("a host")).collect();
+    assert!(asked.iter().all(|host| plan.network().contains(host)));
+    for host in plan.network() {
+        assert!(policy.network.always.contains(host) || asked.contains(host), "{host}");
+        assert!(host.is_within(policy.network.all()), "{host}");
+    }
+    let is_granted = !plan.network().is_empty() || !plan.folders().is_empty();
+    assert_eq!(plan.engine(), if is_granted { EngineChoice::Only(EngineId::Native) } else { engine });
+    assert!(!is_granted || engine != EngineChoice::Only(EngineId::Wasm));
 }
 
 /// Those asked for, or the operator's; never above their ceilings.
@@ -162,13 +210,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_admitted_was_checked(request in request(), ceilings in proptest::option::weighted(0.2, ceilings())) {
-        let policy = Policy { ceilings: ceilings.unwrap_or(Limits::CEILING), ..Policy::default() };
-        let asked = request.limits;
+    fn what_is_admitted_was_checked(
+        request in request(),
+        ceilings in proptest::option::weighted(0.2, ceilings()),
+        (folders, network) in grants(),
+    ) {
+        let ceilings = ceilings.unwrap_or(Limits::CEILING);
+        let policy = Policy { ceilings, folders, network, ..Policy::default() };
+        let asked = request.clone();
         match policy.admit(request) {
             Ok(plan) => {
-                assert_limits(plan.limits(), &asked, &policy);
+                assert_limits(plan.limits(), &asked.limits, &policy);
                 assert_checked(&plan);
+                assert_granted(&plan, &asked.network, asked.engine, &policy);
+                prop_assert_eq!(plan.stdin(), asked.stdin);
             }
             Err(refusal) => {
                 prop_assert!(!refusal.message().is_empty() && !refusal.hint().is_empty());
