@@ -1,11 +1,11 @@
 //! Random sequences of operations, against a model that is too simple to be wrong: a map from paths. To be saved and restored, or to rest
 //! while its disk is elsewhere, changes nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use proptest::prelude::*;
 
-use super::guest::{CREATE, DIRECTORY, EXCLUSIVE, Guest, READ, TRUNCATE, WRITE};
+use super::guest::{A_DIRECTORY, A_FILE, A_LINK, CREATE, DIRECTORY, EXCLUSIVE, Guest, READ, TRUNCATE, WRITE};
 use crate::{Disk, Errno, Quota, RestoredDisk, SaveReader, SaveWriter, Usage};
 
 const QUOTA: Quota = Quota { bytes: 60, entries: 8 };
@@ -21,6 +21,7 @@ enum Operation {
     Unlink { path: String },
     Rename { from: String, to: String },
     Link { from: String, to: String },
+    Symlink { target: String, path: String },
     Restore,
     Rest,
 }
@@ -28,6 +29,12 @@ enum Operation {
 fn path() -> impl Strategy<Value = String> {
     proptest::collection::vec(proptest::sample::select(vec!["a", "b", "c"]), 1..4)
         .prop_map(|names| format!("box/{}", names.join("/")))
+}
+
+/// What links lead to: beside them, up, nowhere, in circles.
+fn target() -> impl Strategy<Value = String> {
+    let targets = vec!["a", "b", "c", "a/b", "../a", "../../box/c", "..", ".", "/box/a", "/box/b/c", "/a"];
+    proptest::sample::select(targets).prop_map(str::to_owned)
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -43,17 +50,28 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => path().prop_map(|path| Operation::Unlink { path }),
         3 => (path(), path()).prop_map(|(from, to)| Operation::Rename { from, to }),
         1 => (path(), path()).prop_map(|(from, to)| Operation::Link { from, to }),
+        2 => (target(), path()).prop_map(|(target, path)| Operation::Symlink { target, path }),
         1 => Just(Operation::Restore),
         1 => Just(Operation::Rest),
     ]
 }
 
+/// What becomes of a link at the end of a path.
+#[derive(Clone, Copy, PartialEq)]
+enum Last {
+    Followed,
+    Kept,
+}
+
 #[derive(Default)]
 struct Model {
     directories: BTreeSet<String>,
+    /// Symbolic links too.
     files: BTreeMap<String, usize>,
-    /// By the numbers in `files` and `open`; those of neither are gone.
+    /// By the numbers in `files` and `open`; those of neither are gone. A link's is its target.
     contents: Vec<Vec<u8>>,
+    /// Which of them are links.
+    links: BTreeSet<usize>,
     /// Open descriptors: the real number, and the file's.
     open: Vec<(u32, usize)>,
 }
@@ -75,22 +93,64 @@ impl Model {
         QUOTA.bytes - self.usage().bytes
     }
 
-    /// That everything above a path is a directory.
-    fn walk(&self, path: &str) -> Result<(), Errno> {
-        for (at, _) in path.match_indices('/') {
-            let above = &path[..at];
-            if self.files.contains_key(above) {
-                return Err(Errno::Notdir);
+    /// The path without links on the way, all above it being directories. The root's is empty.
+    fn walk(&self, path: &str, last: Last) -> Result<String, Errno> {
+        let mut here: Vec<String> = Vec::new();
+        let mut rest: VecDeque<String> = path.split('/').map(str::to_owned).collect();
+        let mut followed = 0;
+        while let Some(name) = rest.pop_front() {
+            match name.as_str() {
+                "." => continue,
+                ".." => {
+                    here.pop();
+                    continue;
+                }
+                _ => here.push(name),
             }
-            if !self.directories.contains(above) {
-                return Err(Errno::Noent);
+            let path = here.join("/");
+            match self.target(&path) {
+                Some(target) if last == Last::Followed || !rest.is_empty() => {
+                    followed += 1;
+                    if followed > 40 {
+                        return Err(Errno::Loop);
+                    }
+                    here.pop();
+                    if target.starts_with('/') {
+                        here.clear();
+                    }
+                    for name in target.rsplit('/').filter(|name| !name.is_empty()) {
+                        rest.push_front(name.to_owned());
+                    }
+                }
+                _ if rest.is_empty() => {}
+                _ if self.files.contains_key(&path) => return Err(Errno::Notdir),
+                _ if !self.directories.contains(&path) => return Err(Errno::Noent),
+                _ => {}
             }
         }
-        Ok(())
+        Ok(here.join("/"))
+    }
+
+    fn target(&self, path: &str) -> Option<&str> {
+        let file = self.files.get(path).filter(|file| self.links.contains(file))?;
+        Some(std::str::from_utf8(&self.contents[*file]).unwrap())
+    }
+
+    fn is_directory(&self, path: &str) -> bool {
+        path.is_empty() || self.directories.contains(path)
+    }
+
+    /// What a path leads to.
+    fn file_type(&self, path: &str) -> Result<u8, Errno> {
+        let path = self.walk(path, Last::Followed)?;
+        if self.is_directory(&path) {
+            return Ok(A_DIRECTORY);
+        }
+        self.files.get(&path).map(|_| A_FILE).ok_or(Errno::Noent)
     }
 
     fn exists(&self, path: &str) -> bool {
-        self.files.contains_key(path) || self.directories.contains(path)
+        self.files.contains_key(path) || self.is_directory(path)
     }
 
     fn below<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a String> {
@@ -98,19 +158,31 @@ impl Model {
         self.directories.iter().chain(self.files.keys()).filter(is_below)
     }
 
-    fn may_add(&self) -> Result<(), Errno> {
-        if self.usage().entries < QUOTA.entries { Ok(()) } else { Err(Errno::Nospc) }
+    /// Whether there may be something new of so many bytes.
+    fn may_add(&self, path: &str, bytes: usize) -> Result<(), Errno> {
+        may_change(path)?;
+        let fits = self.usage().entries < QUOTA.entries && bytes as u64 <= self.room();
+        if fits { Ok(()) } else { Err(Errno::Nospc) }
+    }
+
+    fn add(&mut self, path: String, contents: &[u8]) -> Result<usize, Errno> {
+        self.may_add(&path, contents.len())?;
+        self.contents.push(contents.to_vec());
+        self.files.insert(path, self.contents.len() - 1);
+        Ok(self.contents.len() - 1)
     }
 
     fn open(&mut self, path: &str, oflags: u32) -> Result<usize, Errno> {
-        self.walk(path)?;
-        if self.exists(path) && oflags & EXCLUSIVE != 0 {
+        // What it would make could be anywhere.
+        let last = if oflags & EXCLUSIVE == 0 { Last::Followed } else { Last::Kept };
+        let path = self.walk(path, last)?;
+        if self.exists(&path) && oflags & EXCLUSIVE != 0 {
             return Err(Errno::Exist);
         }
-        if self.directories.contains(path) {
+        if self.is_directory(&path) {
             return Err(Errno::Isdir);
         }
-        if let Some(file) = self.files.get(path) {
+        if let Some(file) = self.files.get(&path) {
             if oflags & TRUNCATE != 0 {
                 self.contents[*file].clear();
             }
@@ -119,10 +191,17 @@ impl Model {
         if oflags & CREATE == 0 {
             return Err(Errno::Noent);
         }
-        self.may_add()?;
-        self.contents.push(Vec::new());
-        self.files.insert(path.to_owned(), self.contents.len() - 1);
-        Ok(self.contents.len() - 1)
+        self.add(path, b"")
+    }
+
+    fn symlink(&mut self, target: &str, path: &str) -> Result<(), Errno> {
+        let path = self.walk(path, Last::Kept)?;
+        if self.exists(&path) {
+            return Err(Errno::Exist);
+        }
+        let file = self.add(path, target.as_bytes())?;
+        self.links.insert(file);
+        Ok(())
     }
 
     fn write_at(&mut self, file: usize, offset: u64, bytes: &[u8]) -> Result<u32, Errno> {
@@ -151,44 +230,44 @@ impl Model {
     }
 
     fn make_directory(&mut self, path: &str) -> Result<(), Errno> {
-        self.walk(path)?;
-        if self.exists(path) {
+        let path = self.walk(path, Last::Kept)?;
+        if self.exists(&path) {
             return Err(Errno::Exist);
         }
-        self.may_add()?;
-        self.directories.insert(path.to_owned());
+        self.may_add(&path, 0)?;
+        self.directories.insert(path);
         Ok(())
     }
 
     fn remove_directory(&mut self, path: &str) -> Result<(), Errno> {
-        self.walk(path)?;
-        if self.files.contains_key(path) {
+        let path = self.walk(path, Last::Kept)?;
+        if self.files.contains_key(&path) {
             return Err(Errno::Notdir);
         }
-        if !self.directories.contains(path) {
+        if !self.directories.contains(&path) {
             return Err(Errno::Noent);
         }
-        if self.below(path).next().is_some() {
+        if self.below(&path).next().is_some() {
             return Err(Errno::Notempty);
         }
-        self.directories.remove(path);
+        self.directories.remove(&path);
         Ok(())
     }
 
     fn unlink(&mut self, path: &str) -> Result<(), Errno> {
-        self.walk(path)?;
-        if self.directories.contains(path) {
+        let path = self.walk(path, Last::Kept)?;
+        if self.directories.contains(&path) {
             return Err(Errno::Isdir);
         }
-        self.files.remove(path).map(|_| ()).ok_or(Errno::Noent)
+        self.files.remove(&path).map(|_| ()).ok_or(Errno::Noent)
     }
 
     fn rename(&mut self, from: &str, to: &str) -> Result<(), Errno> {
-        self.walk(from)?;
-        self.walk(to)?;
+        let (from, to) = (&*self.walk(from, Last::Kept)?, &*self.walk(to, Last::Kept)?);
         if !self.exists(from) {
             return Err(Errno::Noent);
         }
+        may_change(to)?;
         if let Some(file) = self.files.get(from).copied() {
             if self.files.get(to) == Some(&file) {
                 return Ok(());
@@ -222,19 +301,25 @@ impl Model {
     }
 
     fn link(&mut self, from: &str, to: &str) -> Result<(), Errno> {
-        self.walk(from)?;
-        if !self.exists(from) {
+        let from = self.walk(from, Last::Kept)?;
+        if !self.exists(&from) {
             return Err(Errno::Noent);
         }
-        self.walk(to)?;
-        if self.exists(to) {
+        let to = self.walk(to, Last::Kept)?;
+        if self.exists(&to) {
             return Err(Errno::Exist);
         }
-        let file = *self.files.get(from).ok_or(Errno::Perm)?;
-        self.may_add()?;
-        self.files.insert(to.to_owned(), file);
+        may_change(&to)?;
+        let file = *self.files.get(&from).ok_or(Errno::Perm)?;
+        self.may_add(&to, 0)?;
+        self.files.insert(to, file);
         Ok(())
     }
+}
+
+/// Whether there may be something new at a path. In the root, there may not.
+fn may_change(path: &str) -> Result<(), Errno> {
+    if path.contains('/') { Ok(()) } else { Err(Errno::Rofs) }
 }
 
 /// Does one operation on both; the results must be the same.
@@ -270,6 +355,7 @@ fn step(guest: &mut Guest, model: &mut Model, operation: &Operation, fill: u8) {
         Operation::Unlink { path } => assert_eq!(guest.unlink(path), model.unlink(path)),
         Operation::Rename { from, to } => assert_eq!(guest.rename(from, to), model.rename(from, to)),
         Operation::Link { from, to } => assert_eq!(guest.link(from, to), model.link(from, to)),
+        Operation::Symlink { target, path } => assert_eq!(guest.symlink(target, path), model.symlink(target, path)),
         Operation::Restore => restore(guest),
         Operation::Rest => {
             let mut disk = Disk::new(QUOTA, 0);
@@ -304,6 +390,13 @@ fn compare(guest: &mut Guest, model: &Model) {
         assert_eq!(guest.stat_fd(*fd).unwrap().links, names as u64);
     }
     for (path, file) in &model.files {
+        let leads_to = guest.stat(path).map(|stat| stat.file_type);
+        assert_eq!(leads_to, model.file_type(path), "{path}");
+        if let Some(target) = model.target(path) {
+            assert_eq!(guest.read_link(path, 100).unwrap(), target.as_bytes(), "{path}");
+            assert_eq!(guest.link_stat(path).unwrap().file_type, A_LINK, "{path}");
+            continue;
+        }
         assert_eq!(guest.load(path).unwrap(), model.contents[*file], "{path}");
     }
     for directory in &model.directories {
@@ -328,13 +421,15 @@ proptest! {
             step(&mut guest, &mut model, operation, fill);
             compare(&mut guest, &model);
         }
-        let expected: Vec<_> = model.files.iter()
-            .map(|(path, file)| (path["box/".len()..].to_owned(), model.contents[*file].clone()))
-            .collect();
+        let inside = |path: &String| path["box/".len()..].to_owned();
+        let (links, files): (Vec<_>, Vec<_>) = model.files.iter().partition(|(_, file)| model.links.contains(file));
+        let expected: Vec<_> =
+            files.into_iter().map(|(path, file)| (inside(path), model.contents[*file].clone())).collect();
         let (_, workspace) = guest.context.into_workspace();
         let collected: Vec<_> = workspace.files.into_iter()
             .map(|file| (file.path.clone(), file.into_contents().into_vec()))
             .collect();
         prop_assert_eq!(collected, expected);
+        prop_assert_eq!(workspace.links, links.into_iter().map(|(path, _)| inside(path)).collect::<Vec<_>>());
     }
 }
