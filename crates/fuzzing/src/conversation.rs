@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use mcp::profiles::Profile;
 use mcp::{Server, Watch};
 use runtime::Runtime;
-use sandbox::{Engine, EngineId, Policy, Principal};
+use sandbox::{Engine, EngineId, NetworkPolicy, Policy, Principal};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
@@ -46,7 +46,9 @@ impl Conversation {
         executor.start_paused(true);
         let role = Role::default();
         let engine = |engine: &EngineId| Arc::new(Echo { engine: *engine, role: Arc::clone(&role) }) as Arc<dyn Engine>;
-        let runtime = Arc::new(Runtime::new(Policy::default(), engines.iter().map(engine).collect()));
+        let allowed = ["*.example.org", "example.org:8443"].map(|host| host.parse().unwrap()).to_vec();
+        let policy = Policy { network: NetworkPolicy { allowed, ..NetworkPolicy::default() }, ..Policy::default() };
+        let runtime = Arc::new(Runtime::new(policy, engines.iter().map(engine).collect()));
         Self { executor: executor.build().unwrap(), server: server(Arc::clone(&runtime)), runtime, role }
     }
 

@@ -24,6 +24,7 @@ const TOOLS: &[(&str, &[&str], &[&str])] = &[
             "engine",
             "timeout_ms",
             "memory_mb",
+            "network",
         ],
     ),
     ("write_file", &["session", "path", "text"], &["base64", "append"]),
@@ -35,7 +36,7 @@ const TOOLS: &[(&str, &[&str], &[&str])] = &[
     ("configure_environment", &["type"], &["path", "name"]),
     ("get_environment", &[], &[]),
     ("list_sessions", &[], &[]),
-    ("close_session", &["session"], &[]),
+    ("close_session", &["session"], &["saved"]),
     ("fork_session", &["session", "as"], &[]),
     ("save_session", &["session", "as"], &[]),
     ("restore_session", &["session", "as"], &[]),
@@ -97,11 +98,34 @@ fn meant(u: &mut Unstructured<'_>, name: &str) -> arbitrary::Result<Value> {
             }
             files.into()
         }
+        "network" => {
+            let count = u.int_in_range(0..=3)?;
+            (0..count).map(|_| host(u)).collect::<Result<Vec<_>, _>>()?.into()
+        }
         "timeout_ms" | "memory_mb" | "offset" | "limit" => number(u)?,
-        "append" => bool::arbitrary(u)?.into(),
+        "append" | "saved" => bool::arbitrary(u)?.into(),
         "type" => u.choose(&["venv", "uv", "conda", "host"])?.to_string().into(),
         _ => text(u)?.into(),
     })
+}
+
+/// One of those that are granted, or not, or anything.
+fn host(u: &mut Unstructured<'_>) -> arbitrary::Result<String> {
+    const HOSTS: &[&str] = &[
+        "a.example.org",
+        "A.Example.Org.:443",
+        "*.b.example.org",
+        "example.org:8443",
+        "example.org",
+        "*",
+        "*.*",
+        "127.1",
+        "0x7f.1:80",
+        "[::1]:80",
+        "a:65536",
+        "a:+1",
+    ];
+    if u.ratio(1, 4)? { text(u) } else { Ok((*u.choose(HOSTS)?).to_owned()) }
 }
 
 static CONVERSATION: LazyLock<Conversation> = LazyLock::new(Conversation::new);

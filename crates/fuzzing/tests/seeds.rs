@@ -18,12 +18,8 @@ macro_rules! targets {
         })*
 
         #[test]
-        fn every_folder_of_seeds_has_a_target() {
-            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
-            let names = fs::read_dir(folder).expect("seeds").map(|entry| entry.expect("an entry").file_name());
-            let mut names: Vec<String> = names.map(|name| name.into_string().expect("a name")).collect();
-            names.sort();
-            assert_eq!(names, [$(stringify!($target)),*]);
+        fn the_same_targets_are_everywhere() {
+            everywhere(&[$(stringify!($target)),*]);
         }
     };
 }
@@ -41,6 +37,32 @@ targets! {
     tracebacks: 4_000,
     wasi_calls: 4_000,
     wishes: 2_000,
+}
+
+/// That what libFuzzer runs is what is run here: nothing else compiles `fuzz/`, which is a workspace of its own.
+fn everywhere(targets: &[&str]) {
+    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    assert_eq!(names(&fuzz.join("seeds")), targets);
+    let files: Vec<String> = targets.iter().map(|target| format!("{target}.rs")).collect();
+    assert_eq!(names(&fuzz.join("targets")), files);
+    let manifest = fs::read_to_string(fuzz.join("Cargo.toml")).expect("a manifest");
+    let programs: Vec<&str> = manifest.split("[[bin]]").skip(1).map(str::trim).collect();
+    let program = |target: &&str| {
+        format!("name = \"{target}\"\npath = \"targets/{target}.rs\"\ntest = false\ndoc = false\nbench = false")
+    };
+    assert_eq!(programs, targets.iter().map(program).collect::<Vec<_>>());
+    for (target, file) in targets.iter().zip(&files) {
+        let text = fs::read_to_string(fuzz.join("targets").join(file)).expect("a target");
+        assert!(text.contains(&format!("fuzzing::{target}(input)")), "{file} is another target: {text}");
+    }
+}
+
+/// What is in a folder, in order.
+fn names(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<String> = names.map(|name| name.into_string().expect("a name")).collect();
+    names.sort();
+    names
 }
 
 fn run(name: &str, target: fn(&[u8]), edits: usize) {
