@@ -3,6 +3,9 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a failed check is a failed test")]
 
+#[path = "mcp_clients/day.rs"]
+mod day;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -112,7 +115,7 @@ fn inspect(home: &Belljar, target: &[&str]) {
 }
 
 fn python(client: &str) {
-    let Some(pypi) = Pypi::install(&folder("pypi"), &["mcp==2.3.0", "fastmcp==4.1.2"]) else { return };
+    let Some(pypi) = pypi() else { return };
     passes("checks.py", client, |home| home.client(pypi.python()));
 }
 
@@ -141,6 +144,10 @@ fn passes(script: &str, client: &str, interpreter: impl FnOnce(&Belljar) -> Comm
 fn serve(home: &Belljar, arguments: &[&str]) -> Served {
     let command = ["serve", "--http", "127.0.0.1:0"].iter().chain(arguments);
     Served::start(home.command(command)).expect("belljar serves")
+}
+
+fn pypi() -> Option<Pypi> {
+    Pypi::install(&folder("pypi"), &["mcp==2.3.0", "fastmcp==4.1.2"])
 }
 
 fn npm() -> Option<Npm> {
