@@ -29,7 +29,7 @@ use crate::arguments::DoctorArguments;
 use crate::exit;
 use stage::Stage;
 
-/// What is not over by then never will be.
+/// What is not over so long after the start never will be.
 const DEADLINE: Duration = Duration::from_secs(28);
 
 /// Runs at one time. Some want a core for themselves.
@@ -48,7 +48,7 @@ pub(crate) async fn run(arguments: &DoctorArguments, settings: &Settings) -> any
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     // What is stopped half way still takes its stage down, and its runs with it.
     let findings = tokio::select! {
-        findings = attack.carry_out() => findings,
+        findings = attack.carry_out(started + DEADLINE) => findings,
         _ = interrupt.recv() => return Ok(ExitCode::from(exit::INTERRUPTED)),
         _ = terminate.recv() => return Ok(ExitCode::from(exit::TERMINATED)),
     };
@@ -95,7 +95,7 @@ impl Attack {
     }
 
     /// All of it; then the look from outside.
-    async fn carry_out(self: &Arc<Self>) -> Vec<Finding> {
+    async fn carry_out(self: &Arc<Self>, deadline: Instant) -> Vec<Finding> {
         let mut jobs = native::jobs(self);
         jobs.extend(wasm::jobs(self));
         let mut pending: Vec<Option<&'static str>> = jobs.iter().map(|(name, _)| Some(*name)).collect();
@@ -105,7 +105,7 @@ impl Attack {
             running.spawn(async move { (number, job.await) });
         }
         let mut found: Vec<(usize, Vec<Finding>)> = Vec::new();
-        let deadline = tokio::time::sleep(DEADLINE);
+        let deadline = tokio::time::sleep_until(deadline.into());
         tokio::pin!(deadline);
         loop {
             crate::report::progress(&format!("attacking: {} of {total} done", found.len()));

@@ -86,8 +86,11 @@ impl Attack {
                 Ok(outcome) => {
                     let said = format!("{}{}", outcome.stdout.text, outcome.stderr.text);
                     if victims.secrets().are_in(said.as_bytes()) {
+                        // Whatever becomes of the others.
                         verdict = Verdict::through(statement);
-                    } else if !said.starts_with("mine\nmine\n") {
+                        break;
+                    }
+                    if !said.starts_with("mine\nmine\n") {
                         verdict = Verdict::unclear(said);
                     }
                 }
