@@ -43,8 +43,9 @@ df.coffee.isna().sum().item()"""
 SUMMARY = """df['total'] = df.tea + df.coffee
 df[['tea', 'coffee', 'total']].agg(['min', 'mean', 'max']).round(1)"""
 
-PLOT = """ax = df.plot(x='month', y=['tea', 'coffee'], marker='o', figsize=(6, 2.6), title='Sales')
-ax.figure.tight_layout()"""
+PLOT = """import matplotlib.pyplot as plt
+df.plot(x='month', y=['tea', 'coffee'], marker='o', figsize=(6, 2.6), title='Sales')
+plt.tight_layout()"""
 
 # Matplotlib's first two colours.
 TEA, COFFEE = (31, 119, 180), (255, 127, 14)
