@@ -69,17 +69,74 @@ fn is_there(holder: &str, suite: Option<&str>, row: &str) -> Result<(), String> 
     }
 }
 
-/// A constant that starts with a number which the row has, too.
+/// A constant that is a number of the row's, whatever units the two are in.
 fn number(text: &str, name: &str, row: &str) -> Result<(), String> {
-    let numbers = |text: &str| -> Vec<f64> {
-        let words = text.split(|c: char| !c.is_ascii_digit() && !"._,".contains(c));
-        words.filter_map(|word| word.replace(['_', ','], "").trim_end_matches('.').parse().ok()).collect()
-    };
     let definition = format!("const {name}: ");
     let values = text.split(&definition).skip(1).filter_map(|rest| rest.split_once(" = ")?.1.split_once(';'));
-    let values: Vec<f64> = values.filter_map(|(value, _)| numbers(value).first().copied()).collect();
-    let is_promised = numbers(row).iter().any(|promised| values.contains(promised));
-    if is_promised { Ok(()) } else { Err(format!("`{name}` is {values:?}")) }
+    let values: Vec<f64> = values.filter_map(|(value, _)| defined(name, value)).collect();
+    let is_promised = promised(row).iter().any(|promised| values.contains(promised));
+    if is_promised { Ok(()) } else { Err(format!("`{name}` is {values:?}, and the row has {:?}", promised(row))) }
+}
+
+/// What prose calls a unit; how a constant's name ends that is in it; the function that makes one; and how many milliseconds or bytes it is.
+const UNITS: &[(&[&str], &str, &str, f64)] = &[
+    (&["ms"], "_MS", "Duration::from_millis", 1.0),
+    (&["s"], "_S", "Duration::from_secs", 1e3),
+    (&["minute", "minutes"], "_MINUTES", "Duration::from_mins", 6e4),
+    (&["hour", "hours"], "_HOURS", "Duration::from_hours", 3.6e6),
+    (&["day", "days"], "_DAYS", "Duration::from_days", 8.64e7),
+    (&["KiB"], "_KIB", "Bytes::kib", 1024.0),
+    (&["MB"], "_MB", "Bytes::mb", 1e6),
+    (&["MiB"], "_MIB", "Bytes::mib", 1_048_576.0),
+    (&["GiB"], "_GIB", "Bytes::gib", 1_073_741_824.0),
+];
+
+/// The value of a constant; the first one of several.
+fn defined(name: &str, value: &str) -> Option<f64> {
+    let maker = value.split_once('(').filter(|(maker, _)| !maker.is_empty());
+    let (numbers, unit) = match maker {
+        Some((maker, inside)) => (inside, UNITS.iter().find(|unit| unit.2 == maker)),
+        None => (value, UNITS.iter().find(|unit| name.ends_with(unit.1))),
+    };
+    let first = numbers.trim_matches(['(', ')']).split(',').next()?;
+    let factors = first.split('*').map(|factor| {
+        let (number, shift) = factor.split_once("<<").unwrap_or((factor, "0"));
+        Some(number.trim().replace('_', "").parse::<f64>().ok()? * f64::from(shift.trim().parse::<u8>().ok()?).exp2())
+    });
+    let product: Option<f64> = factors.product();
+    Some(product? * unit.map_or(1.0, |unit| unit.3))
+}
+
+/// The numbers of a row.
+fn promised(row: &str) -> Vec<f64> {
+    let words: Vec<&str> = row.split_whitespace().map(|word| word.trim_end_matches([',', ';', ':', '.'])).collect();
+    let number = |at: usize| {
+        let number: f64 = words.get(at)?.replace(',', "").parse().ok()?;
+        let unit = words.get(at + 1).and_then(|next| UNITS.iter().find(|unit| unit.0.contains(next)));
+        Some(number * unit.map_or(1.0, |unit| unit.3))
+    };
+    (0..words.len()).filter_map(number).collect()
+}
+
+#[test]
+fn numbers_have_units() {
+    for (name, value, row, is_it) in [
+        ("MOST", "64 << 20", "at most 64 MiB", true),
+        ("MOST", "64 << 10", "at most 64 MiB", false),
+        ("MOST", "Bytes::kib(512)", "512 KiB, and more", true),
+        ("GOOD_FOR", "Duration::from_hours(7 * 24)", "7 days", true),
+        ("DEADLINE", "Duration::from_millis(28)", "in 28 s", false),
+        ("SPEED_MS", "50.0", "at most 50 ms", true),
+        ("SPEED_S", "0.8", "0.8 ms", false),
+        ("GROWTH", "(5, 8 << 20)", "5 % more", true),
+        ("COUNT", "1_024", "1,024;", true),
+    ] {
+        assert_eq!(
+            defined(name, value).is_some_and(|value| promised(row).contains(&value)),
+            is_it,
+            "{name} {value} {row}"
+        );
+    }
 }
 
 fn probe(name: &str) -> Result<(), String> {
