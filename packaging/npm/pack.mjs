@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Packs belljar for npm: `belljar`, which is the SDK and a command, and `@belljar/linux-x64`, which is the binary and an optional dependency of the
-// first, so that npm fetches the one that a machine can run.
+// Packs belljar for npm: `belljar`, which is the SDK and a command, and `@belljar/linux-x64`, which is the binary. Binaries are optional
+// dependencies of the first, so that npm fetches the one that a machine can run.
 //
 // Usage: pack.mjs BINARY OUT [SDK]
 //
@@ -15,7 +15,10 @@ const root = resolve(import.meta.dirname, '../..');
 const [binary, out, sdk = join(root, 'sdk/typescript')] = process.argv.slice(2);
 if (!out) throw new Error('usage: pack.mjs BINARY OUT [SDK]');
 
+// All that have a binary, whichever is packed here: npm passes over what is not for its machine, and what its registry does not have.
+const platforms = ['linux-x64', 'linux-arm64'];
 const platform = `linux-${process.arch}`;
+if (!platforms.includes(platform)) throw new Error(`there is no package for ${platform}`);
 const library = JSON.parse(readFileSync(join(sdk, 'package.json'), 'utf8'));
 const { name, version, description, license, keywords } = library;
 
@@ -59,7 +62,7 @@ function packLibrary() {
     bin: { belljar: 'bin/belljar' },
     files: ['bin', 'dist', 'LICENSE-*'],
     dependencies,
-    optionalDependencies: { [`@belljar/${platform}`]: version },
+    optionalDependencies: Object.fromEntries(platforms.map((platform) => [`@belljar/${platform}`, version])),
   });
 }
 

@@ -16,6 +16,8 @@ mod executor;
 mod faults;
 #[path = "profiles/flags.rs"]
 mod flags;
+#[path = "profiles/http.rs"]
+mod http;
 #[path = "profiles/kept.rs"]
 mod kept;
 #[path = "profiles/limits.rs"]

@@ -17,7 +17,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use http::{StatusCode, header};
+use http::{Method, StatusCode, header};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
@@ -30,6 +30,8 @@ use self::sessions::{Seal, own_sessions};
 use self::throttle::{Throttle, throttle};
 use crate::Server;
 use crate::runs::random;
+
+pub(crate) use self::sessions::NoSession;
 
 pub use self::access::Access;
 pub use self::oauth::{OAuth, OAuthConfig, OAuthError};
@@ -62,6 +64,14 @@ pub enum HttpSessions {
     Kept,
     /// Each request is on its own.
     None,
+}
+
+/// A request, as far as a server that passes for another looks at it.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) sessions: HttpSessions,
 }
 
 /// Why a server does not open.
@@ -123,11 +133,14 @@ fn router(
     let limit = middleware::from_fn_with_state(Arc::new(Throttle::new(shares)), throttle);
     let guard = middleware::from_fn_with_state(Arc::clone(&access), authenticate);
     let own = middleware::from_fn_with_state(Arc::new(Seal::new(&random::<32>())), own_sessions);
+    let mcp = match kept {
+        HttpSessions::Kept => mcp.layer(own),
+        // Where nobody has one, it does not matter which one is named.
+        HttpSessions::None => mcp,
+    };
     let check = middleware::from_fn_with_state(Arc::new(names), check_names);
-    let guarded = Router::new()
-        .nest_service("/mcp", mcp.layer(own).layer(limit))
-        .route("/metrics", get(metrics).layer(check))
-        .layer(guard);
+    let guarded =
+        Router::new().nest_service("/mcp", mcp.layer(limit)).route("/metrics", get(metrics).layer(check)).layer(guard);
     // Addresses are the operator's, and may have what is a pattern to the router's older versions.
     let mut open = Router::new().without_v07_checks().route("/healthz", get(|| async { "ok" }));
     if let Some(oauth) = &access.oauth {
@@ -137,7 +150,7 @@ fn router(
         }
     }
     let count = middleware::from_fn_with_state(Arc::clone(server), count);
-    let in_its_manner = middleware::from_fn_with_state(Arc::clone(server), in_its_manner);
+    let in_its_manner = middleware::from_fn_with_state((Arc::clone(server), kept), in_its_manner);
     open.merge(guarded).layer(in_its_manner).layer(count).with_state(Arc::clone(server))
 }
 
@@ -147,11 +160,14 @@ pub(crate) fn refuse(status: StatusCode, message: &str) -> Response {
     (status, Json(body)).into_response()
 }
 
-/// A server that passes for another refuses in that one's words.
-async fn in_its_manner(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let response = next.run(request).await;
-    server.refusal(&method, &path, response.status()).unwrap_or(response)
+/// A server that passes for another answers in that one's words.
+async fn in_its_manner(
+    State((server, sessions)): State<(Arc<Server>, HttpSessions)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let asked = Asked { method: request.method().clone(), path: request.uri().path().to_owned(), sessions };
+    server.reword(&asked, next.run(request).await)
 }
 
 async fn metrics(State(server): State<Arc<Server>>) -> Response {

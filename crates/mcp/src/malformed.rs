@@ -1,8 +1,9 @@
 //! Requests whose parameters are not what their method takes. rmcp takes those for methods that it does not know, and models would go on to
 //! look for another one.
 
-use rmcp::ErrorData;
-use rmcp::model::CustomRequest;
+use rmcp::model::{CustomRequest, ProtocolVersion};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 
 /// A method, its parameters, and what works.
@@ -43,7 +44,7 @@ impl Parameter {
 const LIST: &[Parameter] = &[text("cursor").optional()];
 const TASK: &[Parameter] = &[text("taskId")];
 
-/// Those that are answered here. Not what the newer era has no more (`initialize`, `logging/setLevel`): its clients have to be told just that.
+/// Those that are answered here, in either era.
 const METHODS: &[Method] = &[
     (
         "tools/call",
@@ -70,20 +71,43 @@ const METHODS: &[Method] = &[
     ("resources/templates/list", LIST, "{}"),
 ];
 
-/// What is wrong with a request that could not be read as what its method says, and what works; `None` where there is no such method.
-pub(crate) fn explain(request: &CustomRequest) -> Option<ErrorData> {
-    let (_, _, example) = find(request)?;
-    Some(ErrorData::invalid_params(format!("{}; send `params` such as {example}", fault(request)?), None))
+/// What the newer era has no more: its clients have to be told just that.
+const OLDER: &[Method] = &[("logging/setLevel", &[text("level")], r#"{"level": "info"}"#)];
+
+/// Which methods a client knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    Older,
+    Newer,
 }
 
-fn find(request: &CustomRequest) -> Option<&'static Method> {
-    METHODS.iter().find(|(method, ..)| *method == request.method)
+impl Era {
+    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
+        let is_newer = |version: ProtocolVersion| version.as_str() >= ProtocolVersion::STANDARD_HEADERS.as_str();
+        if context.protocol_version().is_some_and(is_newer) { Self::Newer } else { Self::Older }
+    }
+
+    fn find(self, request: &CustomRequest) -> Option<&'static Method> {
+        let older = if self == Self::Older { OLDER } else { &[] };
+        METHODS.iter().chain(older).find(|(method, ..)| *method == request.method)
+    }
+}
+
+/// What is wrong with a request that could not be read as what its method says, and what works; `None` where there is no such method.
+pub(crate) fn explain(request: &CustomRequest, era: Era) -> Option<ErrorData> {
+    let (method, parameters, example) = era.find(request)?;
+    let fault = fault_of(request, method, parameters);
+    Some(ErrorData::invalid_params(format!("{fault}; send `params` such as {example}"), None))
 }
 
 /// The same without an example, which not every server has.
 pub(crate) fn fault(request: &CustomRequest) -> Option<String> {
-    let (method, parameters, _) = find(request)?;
-    let Some(Value::Object(params)) = &request.params else { return Some(format!("`{method}` has no `params`")) };
+    let (method, parameters, _) = Era::Newer.find(request)?;
+    Some(fault_of(request, method, parameters))
+}
+
+fn fault_of(request: &CustomRequest, method: &str, parameters: &[Parameter]) -> String {
+    let Some(Value::Object(params)) = &request.params else { return format!("`{method}` has no `params`") };
     let fault = parameters.iter().find_map(|parameter| {
         let kind = if parameter.kind == Kind::Text { "a text" } else { "an object" };
         match params.get(parameter.name) {
@@ -98,7 +122,7 @@ pub(crate) fn fault(request: &CustomRequest) -> Option<String> {
             }
         }
     });
-    Some(fault.unwrap_or_else(|| format!("the `params` of `{method}` cannot be read")))
+    fault.unwrap_or_else(|| format!("the `params` of `{method}` cannot be read"))
 }
 
 impl Parameter {
@@ -164,17 +188,20 @@ mod tests {
             let ClientRequest::CustomRequest(request) = read(method, &params) else {
                 panic!("{method} {params} is read")
             };
-            let error = explain(&request).unwrap_or_else(|| panic!("{method} is not known"));
+            let error = explain(&request, Era::Older).unwrap_or_else(|| panic!("{method} is not known"));
             assert_eq!(error.code.0, -32602);
             assert!(error.message.starts_with(expected), "{method} {params}: {}", error.message);
         }
-        assert!(explain(&CustomRequest::new("no/such/method", None)).is_none());
+        assert!(explain(&CustomRequest::new("no/such/method", None), Era::Older).is_none());
+        let level = CustomRequest::new("logging/setLevel", Some(json!({"level": "loud"})));
+        assert!(explain(&level, Era::Older).is_some_and(|error| error.code.0 == -32602));
+        assert!(explain(&level, Era::Newer).is_none());
     }
 
     /// What is shown as what works does.
     #[test]
     fn examples_can_be_read() {
-        for (method, _, example) in METHODS {
+        for (method, _, example) in METHODS.iter().chain(OLDER) {
             let params: Value = serde_json::from_str(example).expect("JSON");
             let request = read(method, &params);
             assert!(!matches!(request, ClientRequest::CustomRequest(_)), "{method} {example}");

@@ -18,7 +18,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::Response;
-use http::{Method, StatusCode};
 use rmcp::model::{CallToolResult, ContentBlock, Implementation, ServerCapabilities, ServerConfig, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -27,6 +26,7 @@ use sandbox::{BoxFuture, LimitsRequest, Outcome, Principal, Refusal, Request, St
 use serde_json::{Map, Value};
 
 use self::transcript::Transcript;
+use crate::http::Asked;
 use crate::room::{self, Cost, Room};
 use crate::server::{self, Server};
 use crate::witness::Witness;
@@ -76,8 +76,8 @@ trait Contract: Send + Sync + fmt::Debug {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallToolResult, ErrorData>>;
 
-    /// What it says over HTTP where it refuses a request, if that is exact.
-    fn refusal(&self, _: &Method, _: &str, _: StatusCode) -> Option<Response> {
+    /// What it says over HTTP in place of this answer, if that is exact.
+    fn reworded(&self, _: &Asked, _: &Response) -> Option<Response> {
         None
     }
 
@@ -86,8 +86,8 @@ trait Contract: Send + Sync + fmt::Debug {
 }
 
 impl Profile {
-    pub(crate) fn refusal(&self, method: &Method, path: &str, status: StatusCode) -> Option<Response> {
-        self.0.refusal(method, path, status)
+    pub(crate) fn reword(&self, asked: &Asked, answer: Response) -> Response {
+        self.0.reworded(asked, &answer).unwrap_or(answer)
     }
 }
 

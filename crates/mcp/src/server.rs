@@ -24,6 +24,7 @@ use serde_json::{Map, Value};
 use crate::audit::Audit;
 use crate::fixtures::Fixtures;
 use crate::live::Live;
+use crate::malformed::{self, Era};
 use crate::metrics::Metrics;
 use crate::profiles::{Mask, Profile};
 use crate::room::Room;
@@ -33,7 +34,7 @@ use crate::tasks::Tasks;
 use crate::teller::{NO_LOGS, Teller, level_number};
 use crate::tools::{self, Run};
 use crate::witness::{Observers, Tracer, Witness};
-use crate::{icons, malformed, prompts, resources};
+use crate::{icons, prompts, resources};
 
 /// A run that takes longer becomes a task, for clients that know tasks.
 const TASK_AFTER: Duration = Duration::from_secs(20);
@@ -133,14 +134,16 @@ impl Server {
         Some(Mask::new(self, self.profile.as_ref()?))
     }
 
-    /// What whom it passes for says to a request over HTTP that is refused.
-    pub(crate) fn refusal(
+    /// An answer over HTTP as whom it passes for gives it.
+    pub(crate) fn reword(
         &self,
-        method: &http::Method,
-        path: &str,
-        status: http::StatusCode,
-    ) -> Option<http::Response<axum::body::Body>> {
-        self.profile.as_ref()?.refusal(method, path, status)
+        asked: &crate::http::Asked,
+        answer: axum::response::Response,
+    ) -> axum::response::Response {
+        match &self.profile {
+            Some(profile) => profile.reword(asked, answer),
+            None => answer,
+        }
     }
 
     /// A request, checked.
@@ -223,10 +226,11 @@ impl Connection {
 
     /// The manager of a task that is this caller's. Fixtures' have no owner.
     fn task(&self, task: &str, context: &RequestContext<RoleServer>) -> Result<TaskManager, ErrorData> {
-        match &self.server.fixtures {
-            Some(_) => Ok(self.server.tasks.manager.clone()),
-            None => self.server.tasks.of(task, &principal(context)),
+        let of_caller = self.server.tasks.of(task, &principal(context));
+        if self.server.fixtures.is_some() {
+            return of_caller.or_else(|_| Ok(self.server.tasks.manager.clone()));
         }
+        of_caller
     }
 
     /// What a caller sent, checked.
@@ -489,9 +493,9 @@ impl ServerHandler for Connection {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(malformed::explain(&request)
+        Err(malformed::explain(&request, Era::of(&context))
             .unwrap_or_else(|| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)))
     }
 

@@ -13,6 +13,9 @@ const MOST_IMPORTED: usize = 32;
 /// The most imports that are held against the operator's lists. A program of a few kilobytes could have them gone through thousands of times.
 const MOST_CHECKED: usize = 256;
 
+/// The parts of a path that are looked at. Nobody imports what is deeper, and a path may have a thousand.
+const MOST_PARTS: usize = 64;
+
 /// Everything that the plan wants beside its language; `None` for nothing.
 pub(crate) fn of(plan: &Plan, policy: &PackagePolicy) -> Result<Option<Wanted>, Refusal> {
     let Some(kind) = LayerKind::of(plan.language()) else { return Ok(None) };
@@ -47,6 +50,8 @@ struct Wishes<'a> {
     policy: &'a PackagePolicy,
     /// By the package's name.
     named: BTreeMap<String, String>,
+    /// Modules that callers said a package for.
+    mapped: Vec<&'a str>,
     imported: BTreeMap<String, Imported>,
     /// How many imports were held against the operator's lists.
     checked: usize,
@@ -65,11 +70,20 @@ pub(crate) fn check_count(named: usize) -> Result<(), Refusal> {
 }
 
 impl<'a> Wishes<'a> {
-    fn of(kind: LayerKind, packages: &[String], policy: &'a PackagePolicy) -> Result<Self, Refusal> {
+    fn of(kind: LayerKind, packages: &'a [String], policy: &'a PackagePolicy) -> Result<Self, Refusal> {
         check_count(packages.len())?;
         let (named, imported) = (BTreeMap::new(), BTreeMap::new());
-        let mut wishes = Self { kind, policy, named, imported, checked: 0, requires_python: None };
-        packages.iter().try_for_each(|package| wishes.name(package))?;
+        let mut wishes = Self { kind, policy, named, mapped: Vec::new(), imported, checked: 0, requires_python: None };
+        for package in packages {
+            match package.split_once(" as ") {
+                // Nothing else is to be guessed for it: two packages that have the same module would overwrite each other.
+                Some((package, module)) if kind == LayerKind::Python => {
+                    wishes.name(package)?;
+                    wishes.mapped.push(module);
+                }
+                Some(_) | None => wishes.name(package)?,
+            }
+        }
         Ok(wishes)
     }
 
@@ -137,12 +151,21 @@ impl<'a> Wishes<'a> {
         }
         if self.guesses() {
             for module in imports(plan, code) {
+                if self.is_mapped(&module) {
+                    continue;
+                }
                 if let Some(package) = wanted::distribution_for(&module).map(Cow::into_owned) {
                     self.guess(&package.clone(), Imported { module, package });
                 }
             }
         }
         Ok(())
+    }
+
+    /// Whether a caller said which package this module is in, or the one that it is a part of.
+    fn is_mapped(&self, module: &str) -> bool {
+        let is_it = |rest: &str| rest.is_empty() || rest.starts_with('.');
+        self.mapped.iter().any(|mapped| module.strip_prefix(mapped).is_some_and(is_it))
     }
 
     fn read_javascript(&mut self, plan: &Plan, code: &str) -> Result<(), Refusal> {
@@ -184,9 +207,12 @@ fn package_of(path: &str) -> Option<&str> {
 
 /// Modules that the program imports, by itself or through its files, and that are not among these.
 fn imports(plan: &Plan, code: &str) -> Vec<String> {
-    let mut own = Modules::of(plan.files());
     let mut found = Vec::new();
     let mut pending = wanted::python_imports(code);
+    if pending.is_empty() {
+        return found;
+    }
+    let mut own = Modules::of(plan.files());
     while let Some(module) = pending.pop() {
         let mut parts = module.split('.');
         let Some(mut here) = parts.next().and_then(|top| own.in_module(Modules::ROOT, top)) else {
@@ -232,6 +258,7 @@ impl<'a> Modules<'a> {
                 Some(_) | None => (None, None),
             };
             names.extend(module);
+            names.truncate(MOST_PARTS);
             let mut here = Self::ROOT;
             for name in names {
                 let next = modules.unread.len();
@@ -305,6 +332,27 @@ mod tests {
             &files,
             &["@our/other@*"],
         );
+    }
+
+    /// A caller who says which package a module is in is not second-guessed.
+    #[test]
+    fn what_callers_map_is_not_guessed() {
+        let wanted = |packages: &[&str], code: &str| {
+            let packages = packages.iter().map(|package| (*package).to_owned()).collect();
+            let plan = Policy::default().admit(Request { packages, ..Request::new("python", code) }).expect("admitted");
+            let wanted = of(&plan, &PackagePolicy::default()).expect("nothing is refused").expect("something");
+            let imported: Vec<String> = wanted.imported.into_iter().map(|imported| imported.package).collect();
+            (wanted.named.join(" "), imported.join(" "))
+        };
+        let both = |named: &str, imported: &str| (named.to_owned(), imported.to_owned());
+        assert_eq!(wanted(&["opencv-python"], "import cv2"), both("opencv-python", "opencv-python-headless"));
+        assert_eq!(wanted(&["opencv-python as cv2"], "import cv2, six"), both("opencv-python", "six"));
+        assert_eq!(wanted(&["bar>=1,<2 as foo"], "import foo.inner, foobar"), both("bar>=1,<2", "foobar"));
+        // Named for whoever needs it, by those who have no module for it.
+        assert_eq!(wanted(&["tzdata as what-uses-it"], "import six"), both("tzdata", "six"));
+        let plan = Request { packages: vec!["lodash as l".to_owned()], ..Request::new("javascript", "1") };
+        let plan = Policy::default().admit(plan).expect("admitted");
+        of(&plan, &PackagePolicy::default()).expect_err("npm's names have no spaces");
     }
 
     /// A package more is refused, whoever names it.

@@ -53,7 +53,7 @@ struct RunPython {
     #[arg(long)]
     port: Option<u16>,
     /// Packages that programs can import
-    #[arg(long, alias = "dependencies", value_delimiter = ',')]
+    #[arg(long, alias = "dependencies")]
     deps: Vec<String>,
     #[arg(long)]
     disable_networking: bool,
@@ -85,8 +85,7 @@ pub(super) fn mcp_run_python(flags: &[String]) -> Result<Chosen, Ended> {
     if flags.version {
         return Err(Ended { code: 0, text: "mcp-run-python 0.0.22".to_owned() });
     }
-    let packages: Vec<String> =
-        flags.deps.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
+    let packages: Vec<String> = flags.deps.iter().flat_map(|list| requirements(list)).collect();
     let returns = match flags.return_mode {
         Returns::Xml => ReturnMode::Xml,
         Returns::Json => ReturnMode::Json,
@@ -114,6 +113,19 @@ pub(super) fn mcp_run_python(flags: &[String]) -> Result<Chosen, Ended> {
     }
 }
 
+/// The requirements of a list, which may have commas of their own: between extras, as in `a[b,c]`, and between versions, as in `a>=2,<3`.
+fn requirements(list: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for part in list.split(',') {
+        let is_version = part.trim_start().starts_with(['<', '>', '=', '!', '~']);
+        match found.last_mut() {
+            Some(last) if is_version || last.rfind('[') > last.rfind(']') => *last += &format!(",{part}"),
+            Some(_) | None => found.push(part.to_owned()),
+        }
+    }
+    found.iter().map(|requirement| requirement.trim().to_owned()).filter(|it| !it.is_empty()).collect()
+}
+
 /// The flags of the server that `example` is a client of. What it shows needs NumPy.
 fn of_example(given: &RunPython, packages: &[String]) -> Vec<String> {
     let more = packages.iter().map(String::as_str).filter(|package| *package != "numpy");
@@ -129,5 +141,32 @@ fn complain(error: &clap::Error) -> Ended {
         (ErrorKind::DisplayHelp, _) => Ended { code: 0, text: error.to_string() },
         (ErrorKind::UnknownArgument, Some(argument)) => Ended::failed(format!("error: unknown option '{argument}'")),
         _ => Ended::failed(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requirements_have_commas_of_their_own() {
+        for (list, expected) in [
+            ("numpy,six", &["numpy", "six"][..]),
+            (" numpy , six ,,", &["numpy", "six"]),
+            ("numpy>=2,<3,six", &["numpy>=2,<3", "six"]),
+            ("numpy >= 2 , != 2.1 , < 3 , six", &["numpy >= 2 , != 2.1 , < 3", "six"]),
+            ("uvicorn[standard,more]>=1,~=1.2,six[a]", &["uvicorn[standard,more]>=1,~=1.2", "six[a]"]),
+            ("six ; python_version >= '3.9',numpy", &["six ; python_version >= '3.9'", "numpy"]),
+            ("", &[]),
+        ] {
+            assert_eq!(requirements(list), expected, "{list}");
+        }
+    }
+
+    #[test]
+    fn lists_are_added_up_under_both_names() {
+        let given = ["--deps", "numpy>=2,<3", "--dependencies=six", "--verbose"].map(str::to_owned);
+        let chosen = mcp_run_python(&given).expect("chosen");
+        assert_eq!((chosen.packages, chosen.verbose), (vec!["numpy>=2,<3".to_owned(), "six".to_owned()], true));
     }
 }

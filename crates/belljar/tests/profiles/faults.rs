@@ -188,3 +188,58 @@ fn run_python_tells_of_lines_as_they_come() {
         assert!(client.take_early().is_none());
     }
 }
+
+/// Where packages cannot be had, a program that can do without one that nobody named runs.
+#[test]
+fn run_python_gives_pydantic_where_it_can_be_had() {
+    let world = World::with("[packages]\nenabled = false\n");
+    let mut client = world.greeted("mcp-run-python", &[]);
+    client.request("logging/setLevel", &json!({"level": "error"}));
+    let code = "try:\n    import pydantic\nexcept ImportError:\n    print('without')\n6 * 7";
+    let result = call(&mut client, "run_python_code", &json!({"python_code": code}));
+    let expected = "<status>success</status>\n<output>\nwithout\n</output>\n<return_value>\n42\n</return_value>";
+    assert_eq!(text(&result, 0), expected);
+    let told = client.take_early().expect("told");
+    assert_eq!(told["params"]["level"], "error", "{told}");
+    assert!(told["params"]["data"].as_str().is_some_and(|data| data.contains("`packages`")), "{told}");
+    assert!(client.take_early().is_none());
+    for (code, status) in [("'''\nimport pydantic\n'''\n1", "success"), ("import pydantic", "run-error")] {
+        let result = call(&mut client, "run_python_code", &json!({"python_code": code}));
+        assert!(text(&result, 0).starts_with(&format!("<status>{status}</status>")), "{result}");
+    }
+}
+
+#[test]
+fn a_tool_of_runno_has_its_own_arguments() {
+    let mut client = World::new().greeted("runno", &[]);
+    let more =
+        json!({"runtime": "python", "code": "print(2)", "input_files": 3, "output_file_names": ["/a"], "more": 1});
+    let result = call(&mut client, "run_code", &more);
+    let blocks: Vec<&str> = (0..3).map(|block| text(&result, block)).collect();
+    assert_eq!(blocks, ["Execution completed with exit code 0.", "Following is the TTY output.", "2\n"]);
+    assert_eq!(result["content"].as_array().map(Vec::len), Some(3), "{result}");
+    for (missing, arguments) in [
+        ("input_files", json!({"runtime": "python", "code": "1", "output_file_names": []})),
+        ("output_file_names", json!({"runtime": "python", "code": "1", "input_files": []})),
+    ] {
+        let result = call(&mut client, "run_code_with_files", &arguments);
+        let is_said = text(&result, 0).starts_with(&format!("`{missing}` is missing; "));
+        assert!(is_said && result["isError"] == true, "{result}");
+    }
+}
+
+#[test]
+fn code_runner_tells_of_javascript_that_failed() {
+    let mut client = World::new().greeted("code-runner-mcp", &[]);
+    let mut run = |code: &str| call(&mut client, "javascript-code-runner", &json!({"code": code}));
+    let result = run("console.log('before');\nprocess.exit(3)");
+    assert_eq!(
+        result,
+        json!({"content": [{"type": "text", "text": "before\n[err][js] exit code 3"}], "isError": true})
+    );
+    for module in ["jsr:@std/path", "https://esm.sh/zod"] {
+        let result = run(&format!("import * as m from \"{module}\";\nconsole.log(m)"));
+        let sentence = format!("[stderr] `{module}` cannot be imported here: modules come from npm alone");
+        assert!(text(&result, 0).starts_with(&sentence) && result["isError"] == true, "{result}");
+    }
+}

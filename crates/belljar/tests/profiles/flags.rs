@@ -1,5 +1,6 @@
 //! The originals' own flags, modes and variables.
 
+use std::fs::File;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
@@ -29,6 +30,8 @@ fn command_lines() {
     assert_eq!((code, said.as_str()), (1, "error: unknown option '--bogus'\n"));
     assert_eq!(ended(&["mcp-server-code-runner", "-t", "pigeon"], &[]).0, 1);
     assert_eq!(ended(&["mcp-run-python", "stdio", "--port", "1"], &[]).0, 1);
+    let (code, _, said) = ended(&["mcp-run-python", "--dependencies", "not a package!,six"], &[]);
+    assert!(code == 1 && said.contains("packages"), "{said}");
     let (code, _, said) = ended(&["mcp-run-python", "stdio", "--deps", "six @ http://127.0.0.1/six.whl"], &[]);
     assert!(code == 1 && said.contains("packages"), "{said}");
     for (variables, expected) in [
@@ -116,7 +119,7 @@ fn variables_for_javascript() {
 }
 
 /// A port that was free a moment ago.
-fn port() -> String {
+pub(crate) fn port() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").port().to_string()
 }
@@ -152,6 +155,37 @@ fn over_http() {
         let expected = r#"{"status":"success","output":["1"],"return_value":2}"#;
         assert_eq!(run(code.clone(), &flags).as_deref(), Some(expected), "{mode}");
     }
+}
+
+#[test]
+fn a_port_in_the_environment() {
+    let world = World::new();
+    let (set, given) = (port(), port());
+    for (flags, expected) in [(&["-t", "http"][..], &set), (&["-t", "http", "-p", &given], &given)] {
+        let mut command = world.command(&[&["--profile", "mcp-server-code-runner"], flags].concat());
+        command.env("PORT", &set);
+        let served = Served::start(command).expect("it serves");
+        assert_eq!(served.address(), format!("127.0.0.1:{expected}"));
+    }
+}
+
+/// What it does is told on standard error, for whoever asks.
+#[test]
+fn verbosity() {
+    let world = World::new();
+    let said = |flags: &[&str]| {
+        let log = world.path("said");
+        let mut command = world.command(&[&["--profile", "mcp-run-python"], flags].concat());
+        command.stderr(File::create(&log).expect("made"));
+        let mut client = Client::of(command).greeted();
+        call(&mut client, "run_python_code", &json!({"python_code": "1"}));
+        client.close();
+        std::fs::read_to_string(log).expect("text")
+    };
+    let short = said(&[]);
+    assert!(short.lines().count() == 1 && !short.contains("verdict"), "{short}");
+    let long = said(&["--verbose", "stdio"]);
+    assert!(long.starts_with(&short) && long.contains("verdict"), "{long}");
 }
 
 #[test]

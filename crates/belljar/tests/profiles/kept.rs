@@ -55,3 +55,19 @@ fn one_package_that_cannot_be_had_keeps_no_other_away() {
     assert!(remarks.len() == 2 && remarks[0].contains(absent) && remarks[1].contains("-e ."), "{said}");
     assert!(said.ends_with("\nsix\n") && result["isError"].is_null(), "{result}");
 }
+
+/// Nothing is looked for under the name of a module that a package was named for, in this call or a later one.
+#[test]
+fn packages_are_for_the_modules_that_they_are_named_for() {
+    let mut client = World::new().greeted("code-runner-mcp", &[]);
+    let mut run = |arguments: Value| call(&mut client, "python-code-runner", &arguments);
+    // There is a package that is called so, too.
+    let code =
+        "try:\n    import toolz\n    print('toolz')\nexcept ImportError:\n    import six\n    print(six.__name__)";
+    let result = run(json!({"code": code, "packages": {"toolz": "six"}}));
+    if text(&result, 0).contains("no package registry") {
+        return skip(&format!("packages cannot be had: {result}"));
+    }
+    assert_eq!(result, json!({"content": [{"type": "text", "text": "six\n"}]}));
+    assert_eq!(run(json!({"code": code})), json!({"content": [{"type": "text", "text": "six\n"}]}));
+}

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use hmac::{Hmac, Mac as _};
-use http::{HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use sandbox::Principal;
 use sha2::Sha256;
 
@@ -15,6 +16,13 @@ use super::refuse;
 use crate::hex::hex;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// On an answer that refuses a request for want of a session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NoSession;
+
+/// In rmcp's words.
+const WITHOUT_SESSION: [&[u8]; 2] = [b"Bad Request: Session ID is required", b"Not Found: Session not found"];
 
 /// A key of this server's alone: sessions end with it.
 #[derive(Clone)]
@@ -55,12 +63,14 @@ pub(super) async fn own_sessions(State(seal): State<Arc<Seal>>, mut request: Req
     if let Some(sealed) = request.headers().get(SESSION) {
         let session = sealed.to_str().ok().and_then(|sealed| seal.open(sealed, &caller));
         let Some(session) = session.and_then(|session| HeaderValue::from_str(session).ok()) else {
-            return refuse(StatusCode::NOT_FOUND, "there is no such session");
+            let mut refusal = refuse(StatusCode::NOT_FOUND, "there is no such session");
+            refusal.extensions_mut().insert(NoSession);
+            return refusal;
         };
         request.headers_mut().insert(SESSION, session);
     }
     let ends = request.method() == Method::DELETE;
-    let mut response = next.run(request).await;
+    let mut response = marked(next.run(request).await).await;
     // Some clients take only this for the end of a session.
     if ends && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
@@ -70,6 +80,21 @@ pub(super) async fn own_sessions(State(seal): State<Arc<Seal>>, mut request: Req
         response.headers_mut().insert(SESSION, sealed);
     }
     response
+}
+
+/// The same, and marked where it is for want of a session. What rmcp says in the protocol's own terms, of a version or a method, is JSON.
+async fn marked(response: Response) -> Response {
+    let is_refusal = matches!(response.status(), StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND);
+    if !is_refusal || response.headers().contains_key(header::CONTENT_TYPE) {
+        return response;
+    }
+    let (mut head, body) = response.into_parts();
+    // A sentence, which is in memory already.
+    let Ok(text) = to_bytes(body, usize::MAX).await else { return head.status.into_response() };
+    if WITHOUT_SESSION.contains(&&*text) {
+        head.extensions.insert(NoSession);
+    }
+    Response::from_parts(head, text.into())
 }
 
 #[cfg(test)]

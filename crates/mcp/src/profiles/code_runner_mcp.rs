@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ServerCapabilities, ServerConfig, Tool};
-use sandbox::{BoxFuture, Collect, Folder, FolderAccess, Language, Outcome, Refusal, Request};
+use sandbox::{BoxFuture, Collect, Folder, FolderAccess, Language, Outcome, Refusal, Request, Status};
 use serde_json::{Value, json};
 
 use super::transcript::Transcript;
 use super::zod::{self, Field, Kind, Need, Zod};
 use super::{Call, Contract, Verdict, forbid_tasks, identity, said, tool, why};
+use crate::room;
+use crate::tools::MOST_ECHO;
 
 pub(super) use self::kept::Kept;
 
@@ -85,8 +87,8 @@ impl CodeRunner {
         let env = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         format!(
             "Run JavaScript or TypeScript in a sandbox, as an ES module with top-level await. Only what is printed comes back: use \
-             console.log(). Packages are imported as npm:NAME, built-in modules as node:NAME. Types are not checked. Files in the \
-             working folder stay for the next call. Environment variables: {env}. {} {}",
+             console.log(). Packages are imported as npm:NAME, built-in modules as node:NAME; jsr:NAME and URLs cannot be. Types are \
+             not checked. Files in the working folder stay for the next call. Environment variables: {env}. {} {}",
             self.describe_folders(),
             self.describe_network()
         )
@@ -122,7 +124,7 @@ impl CodeRunner {
             Tongue::Python => Request {
                 language: Some("python".to_owned()),
                 session: Some(call.connection.name.clone()),
-                packages: packages::named(call),
+                packages: call.connection.kept.packages(packages::named(call)),
                 limits: call.within(PYTHON_TIME),
                 ..base
             },
@@ -142,14 +144,19 @@ impl CodeRunner {
 
     async fn run(&self, call: &Call<'_>, tongue: Tongue) -> CallToolResult {
         let (heard, mut remarks) = (Transcript::default(), Vec::new());
-        let request = self.request(call, tongue);
+        let mut request = self.request(call, tongue);
         let program = program(request.language.as_deref().unwrap_or_default(), &request.code);
-        match packages::run_with_some(call, request, &heard, &mut remarks).await {
+        match packages::run_with_some(call, &mut request, &heard, &mut remarks).await {
             Ok(outcome) => {
-                remarks.extend(packages::missing(&outcome, call.text("code")));
-                if tongue == Tongue::JavaScript {
-                    call.connection.kept.keep(&outcome, &program);
-                    remarks.extend(not_read(call, &outcome));
+                let kept = &call.connection.kept;
+                remarks.extend(packages::missing(&outcome, call.text("code"), &request.packages));
+                match tongue {
+                    Tongue::Python => kept.keep_packages(request.packages),
+                    Tongue::JavaScript => {
+                        kept.keep(&outcome, &program);
+                        remarks.extend(not_read(call, &outcome));
+                        remarks.extend(not_fetched(call.text("code"), &outcome));
+                    }
                 }
                 let (text, verdict) = call.shown(&heard, &outcome, tongue, &remarks);
                 said([call.fit(&text)], verdict)
@@ -171,6 +178,29 @@ fn not_read(call: &Call<'_>, outcome: &Outcome) -> Option<String> {
     let is_unread = outcome.error.as_ref().is_some_and(|error| error.kind == "SyntaxError");
     let refusal = no_typescript(call).filter(|_| is_unread)?;
     Some(format!("types cannot be used here: {}; {}", refusal.message(), refusal.hint()))
+}
+
+/// What to say of a program that failed, and may have for what it imports. With a network, too, Deno has no modules but those of packages.
+fn not_fetched(code: &str, outcome: &Outcome) -> Option<String> {
+    if outcome.status == (Status::Completed { exit_code: 0 }) {
+        return None;
+    }
+    let module = room::shortened(elsewhere(code)?, MOST_ECHO);
+    Some(format!("`{module}` cannot be imported here: modules come from npm alone, such as \"npm:zod@4\""))
+}
+
+/// The first module of JSR or at a URL that a program imports, as far as its text tells.
+fn elsewhere(code: &str) -> Option<&str> {
+    let is_import = |before: &str| {
+        let called = before.strip_suffix('(').is_some_and(|before| before.trim_end().ends_with("import"));
+        called || before.ends_with("import") || before.ends_with("from")
+    };
+    let is_elsewhere = |module: &str| ["jsr:", "https://", "http://"].iter().any(|start| module.starts_with(start));
+    let mut before = "";
+    code.split(['"', '\'']).find(|piece| {
+        let before = std::mem::replace(&mut before, *piece);
+        is_elsewhere(piece) && is_import(before.trim_end())
+    })
 }
 
 /// What a program's file is called.
@@ -225,5 +255,24 @@ impl Contract for CodeRunner {
 
     fn retouch(&self, reply: &mut Value) {
         forbid_tasks(reply);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_that_do_not_come_from_npm() {
+        for (code, expected) in [
+            ("import { join } from \"jsr:@std/path\";", Some("jsr:@std/path")),
+            ("import 'https://esm.sh/zod'", Some("https://esm.sh/zod")),
+            ("const m = await import( 'http://a.example/m.js');", Some("http://a.example/m.js")),
+            ("export * from\n'jsr:@a/b'", Some("jsr:@a/b")),
+            ("import z from 'npm:zod'; fetch('https://a.example')", None),
+            ("const from = 'jsr:@a/b'; Array.from('https://a.example')", None),
+        ] {
+            assert_eq!(elsewhere(code), expected, "{code}");
+        }
     }
 }

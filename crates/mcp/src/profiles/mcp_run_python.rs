@@ -1,22 +1,22 @@
 //! `mcp-run-python` 0.0.22: Python, and the value of its last line.
 
-use axum::response::{IntoResponse as _, Response};
-use http::{Method, StatusCode};
+mod aloud;
+mod http;
+
+use axum::response::Response;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ServerCapabilities, ServerConfig, Tool};
 use runtime::RunError;
-use sandbox::{BoxFuture, Collect, Outcome, Request, Stream, Variable};
+use sandbox::{BoxFuture, Collect, Outcome, Request, Variable};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
 
-use super::transcript::{Line, Transcript};
+use super::transcript::Transcript;
 use super::zod::{self, Field, Kind, Need, Zod};
 use super::{Call, Contract, Verdict, identity, said, tool, why};
-use crate::http::refuse;
+use crate::http::Asked;
 use crate::room::{both_shortened, cost, cost_twice};
-use crate::teller::{INFO, WARNING};
 
 const RUN_PYTHON_CODE: &str = "run_python_code";
 
@@ -71,20 +71,15 @@ impl RunPython {
         Self { returns, dependencies }
     }
 
-    fn request(&self, call: &Call<'_>) -> Request {
+    fn request(&self, call: &Call<'_>, given: Option<&str>) -> Request {
         let code = call.text("python_code");
         let variables = call.arguments.get("global_variables").cloned().unwrap_or_else(|| json!({}));
         let variable = |name: &str, value: &Value| Variable { name: name.to_owned(), json: value.to_string() };
-        let imports = |line: &str| {
-            let mut words = line.split_whitespace();
-            matches!(words.next(), Some("import" | "from")) && words.next().is_some_and(|name| name.starts_with(GIVEN))
-        };
-        let given = code.lines().any(imports).then(|| GIVEN.to_owned());
         Request {
             code: HARNESS.as_bytes().to_vec(),
             language: Some("python".to_owned()),
             variables: vec![variable("python_code", &json!(code)), variable("global_variables", &variables)],
-            packages: self.dependencies.iter().cloned().chain(given).collect(),
+            packages: self.dependencies.iter().cloned().chain(given.map(str::to_owned)).collect(),
             collect: Collect::Contents,
             ..Request::default()
         }
@@ -92,13 +87,18 @@ impl RunPython {
 
     async fn run(&self, call: &Call<'_>) -> CallToolResult {
         let heard = Transcript::default();
-        let ended = call.run_aloud(self.request(call), &heard).await;
+        let given = imports(call.text("python_code"), GIVEN).then_some(GIVEN);
+        let mut ended = call.run_aloud(self.request(call, given), &heard).await;
+        // Nobody named it, and the program may do without. If only an engine that is not here can have it, that one is what is missing.
+        let is_without = |error: &RunError| refuses(error, "packages") || refuses(error, "engine");
+        if given.is_some() && ended.as_ref().is_err_and(is_without) {
+            ended = call.run_aloud(self.request(call, None), &heard).await;
+        }
         let output = heard.lines().into_iter().map(|(_, line)| without_end(line)).collect();
         let returned = match &ended {
             Ok(outcome) => Returned::of(outcome, output, call),
             Err(error) => {
-                let is_install = matches!(error, RunError::Refused(refusal) if refusal.argument() == "packages");
-                let status = if is_install { "install-error" } else { "run-error" };
+                let status = if refuses(error, "packages") { "install-error" } else { "run-error" };
                 Returned { status, output, report: Report { error: Some(why(error)), ..Report::default() } }
             }
         };
@@ -138,8 +138,8 @@ impl Contract for RunPython {
         vec![tool(RUN_PYTHON_CODE, text.to_owned(), &schema).with_title("Run Python code")]
     }
 
-    fn refusal(&self, method: &Method, path: &str, status: StatusCode) -> Option<Response> {
-        refused(method, path, status)
+    fn reworded(&self, asked: &Asked, answer: &Response) -> Option<Response> {
+        http::reworded(asked, answer)
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallToolResult, ErrorData>> {
@@ -156,60 +156,24 @@ impl Contract for RunPython {
     }
 }
 
-/// As the original refuses requests.
-fn refused(method: &Method, path: &str, status: StatusCode) -> Option<Response> {
-    let is_session = matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND) && path == "/mcp";
-    let no_session = StatusCode::BAD_REQUEST;
-    if is_session && method == Method::POST {
-        return Some(refuse(no_session, "Bad Request: No valid session ID provided"));
-    }
-    let text = match status {
-        _ if is_session => return Some((no_session, "Invalid or missing session ID").into_response()),
-        StatusCode::METHOD_NOT_ALLOWED => "Method not allowed",
-        StatusCode::NOT_FOUND => "Page not found",
-        _ => return None,
-    };
-    Some((status, text).into_response())
+/// Whether it is this argument that a run is refused for.
+fn refuses(error: &RunError, argument: &str) -> bool {
+    matches!(error, RunError::Refused(refusal) if refusal.argument() == argument)
 }
 
-impl Call<'_> {
-    /// Runs a program, and tells its client of each line that it prints.
-    async fn run_aloud(&self, request: Request, heard: &Transcript) -> Result<Outcome, RunError> {
-        let over = Notify::new();
-        let run = async {
-            let ended = self.run(request, heard).await;
-            over.notify_one();
-            ended
-        };
-        // Beside the run, not in turns with it: a client that does not read holds up nothing but its own answer.
-        let tell = async {
-            loop {
-                tokio::select! {
-                    biased;
-                    () = heard.news(), if self.log_level <= WARNING => self.log(heard.take_news()).await,
-                    () = over.notified() => break self.log(heard.take_last_news()).await,
-                }
-            }
-        };
-        tokio::join!(run, tell).0
-    }
-
-    #[expect(deprecated, reason = "clients of the older era ask for it")]
-    async fn log(&self, lines: Vec<Line>) {
-        use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
-
-        for (stream, line) in lines {
-            let (number, level) = match stream {
-                Stream::Stdout => (INFO, LoggingLevel::Info),
-                Stream::Stderr => (WARNING, LoggingLevel::Warning),
-            };
-            if self.log_level <= number {
-                let message = LoggingMessageNotificationParam::new(level, self.fit(&without_end(line)).into());
-                // A client that is gone is noticed elsewhere.
-                self.context.peer.notify_logging_message(message).await.ok();
-            }
+/// Whether a program imports a module, as far as its lines tell. In a string it costs a package, if that can be had.
+fn imports(code: &str, module: &str) -> bool {
+    let is_it = |name: &str| {
+        let mut words = name.trim_start().split(|letter: char| letter != '_' && !letter.is_alphanumeric());
+        words.next() == Some(module)
+    };
+    code.lines().flat_map(|line| line.split([';', ':'])).any(|statement| {
+        match statement.trim_start().split_once(char::is_whitespace) {
+            Some(("import", names)) => names.split(',').any(is_it),
+            Some(("from", name)) => is_it(name),
+            Some(_) | None => false,
         }
-    }
+    })
 }
 
 impl Returned {

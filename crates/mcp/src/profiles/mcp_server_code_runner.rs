@@ -1,7 +1,7 @@
 //! `mcp-server-code-runner` 0.1.8: one tool, 37 languages.
 
 use axum::response::Response;
-use http::{Method, StatusCode};
+use http::StatusCode;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ServerCapabilities, ServerConfig, Tool};
 use runtime::RunError;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::transcript::Transcript;
 use super::zod::{self, Field, Kind, Need, Zod};
 use super::{Call, Contract, Verdict, WORKSPACE, forbid_tasks, identity, said, tool, why};
-use crate::http::refuse;
+use crate::http::{Asked, refuse};
 use crate::room;
 
 const RUN_CODE: &str = "run-code";
@@ -90,7 +90,8 @@ impl Contract for CodeRunner {
         Box::pin(async move { Ok(run_code(&call).await) })
     }
 
-    fn refusal(&self, _: &Method, _: &str, status: StatusCode) -> Option<Response> {
+    fn reworded(&self, _: &Asked, answer: &Response) -> Option<Response> {
+        let status = answer.status();
         (status == StatusCode::METHOD_NOT_ALLOWED).then(|| refuse(status, "Method not allowed."))
     }
 

@@ -49,10 +49,8 @@ struct Arguments {
     /// the program
     code: String,
     /// files that the program finds, each with name, encoding (text or base64) and content
-    #[serde(default)]
     input_files: Vec<File>,
     /// names of files that are returned
-    #[serde(default)]
     output_file_names: Vec<String>,
 }
 
@@ -104,7 +102,7 @@ impl Contract for Runno {
 }
 
 async fn run(call: &Call<'_>) -> Result<CallToolResult, Refusal> {
-    let given: Arguments = arguments::read(Some(call.arguments.clone()))?;
+    let given = read(call)?;
     let Some((_, language)) = RUNTIMES.iter().find(|(runtime, _)| *runtime == given.runtime) else {
         let known: Vec<&str> = RUNTIMES.iter().map(|(runtime, _)| *runtime).collect();
         let message = format!("`runtime` cannot be `{}`", room::shortened(&given.runtime, 100));
@@ -142,6 +140,18 @@ async fn run(call: &Call<'_>) -> Result<CallToolResult, Refusal> {
     result.content.extend(given.output_file_names.iter().map(|name| output_file(&outcome.files, name, &mut room)));
     Ok(result)
 }
+
+/// What a tool is sent beside its own arguments means nothing to it, as in the original. Only one of the tools takes files.
+fn read(call: &Call<'_>) -> Result<Arguments, Refusal> {
+    let mut given = call.arguments.clone();
+    given.retain(|name, _| ["runtime", "code"].contains(&name.as_str()) || FILES.contains(&name.as_str()));
+    if call.tool == RUN_CODE {
+        given.extend(FILES.map(|name| (name.to_owned(), json!([]))));
+    }
+    arguments::read(Some(given))
+}
+
+const FILES: [&str; 2] = ["input_files", "output_file_names"];
 
 /// JavaScript there has `print` too. On the program's first line, so that lines keep their numbers.
 fn print_for(language: &str, code: &str) -> &'static str {

@@ -33,7 +33,7 @@ struct Heard {
     dropped: u64,
     /// For whoever listens while the run goes on.
     lines: Lines,
-    untold: VecDeque<Line>,
+    untold: VecDeque<News>,
     untold_size: usize,
 }
 
@@ -43,20 +43,35 @@ type Piece = (Stream, VecDeque<u8>);
 /// A line of one stream, with its end if it has one.
 pub(super) type Line = (Stream, String);
 
+/// What whoever listens is told.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum News {
+    Line(Line),
+    /// What is done for the run before it starts.
+    Doing(String),
+}
+
+impl News {
+    fn size(&self) -> usize {
+        match self {
+            Self::Line((_, text)) | Self::Doing(text) => text.len(),
+        }
+    }
+}
+
 impl LiveOutput for Transcript {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         let mut heard = self.heard();
         heard.keep(stream, bytes);
         for line in heard.lines.push(stream, bytes) {
-            heard.untold_size += line.1.len();
-            heard.untold.push_back(line);
-        }
-        while (heard.untold.len() > MOST_LINES || heard.untold_size > MOST_UNTOLD)
-            && let Some((_, first)) = heard.untold.pop_front()
-        {
-            heard.untold_size -= first.len();
+            heard.tell(News::Line(line));
         }
         drop(heard);
+        self.0.there_is_news.notify_one();
+    }
+
+    fn news(&mut self, text: &str) {
+        self.heard().tell(News::Doing(text.to_owned()));
         self.0.there_is_news.notify_one();
     }
 }
@@ -82,22 +97,22 @@ impl Transcript {
         all
     }
 
-    /// Until there is output that was not told.
-    pub(super) async fn news(&self) {
+    /// Until there is something that was not told.
+    pub(super) async fn there_is_news(&self) {
         self.0.there_is_news.notified().await;
     }
 
-    /// Lines that were not told yet.
-    pub(super) fn take_news(&self) -> Vec<Line> {
+    /// What was not told yet.
+    pub(super) fn take_news(&self) -> Vec<News> {
         let mut heard = self.heard();
         heard.untold_size = 0;
         heard.untold.drain(..).collect()
     }
 
     /// The same when the run has ended: what has no end yet will have none.
-    pub(super) fn take_last_news(&self) -> Vec<Line> {
+    pub(super) fn take_last_news(&self) -> Vec<News> {
         let mut heard = self.heard();
-        let last = heard.lines.finish();
+        let last = heard.lines.finish().into_iter().map(News::Line);
         heard.untold_size = 0;
         heard.untold.drain(..).chain(last).collect()
     }
@@ -118,6 +133,16 @@ impl Transcript {
 }
 
 impl Heard {
+    fn tell(&mut self, news: News) {
+        self.untold_size += news.size();
+        self.untold.push_back(news);
+        while (self.untold.len() > MOST_LINES || self.untold_size > MOST_UNTOLD)
+            && let Some(first) = self.untold.pop_front()
+        {
+            self.untold_size -= first.size();
+        }
+    }
+
     fn keep(&mut self, stream: Stream, bytes: &[u8]) {
         let room = HALF.saturating_sub(self.head_size + PIECE).min(bytes.len());
         let (to_head, to_tail) = bytes.split_at(room);
@@ -212,11 +237,22 @@ mod tests {
         assert_eq!(transcript.text(), "ab\ncx\nd\ny");
         let lines = [(Stdout, "ab\n"), (Stderr, "x\n"), (Stdout, "cd\n"), (Stderr, "y")];
         assert_eq!(transcript.lines(), lines.map(|(stream, text)| (stream, text.to_owned())));
+        let told = |lines: &[Line]| -> Vec<News> { lines.iter().cloned().map(News::Line).collect() };
         let chunks = [(Stdout, "ab\nc"), (Stderr, "x\n"), (Stdout, "d\n"), (Stderr, "y")];
         assert_eq!(transcript.chunks(), chunks.map(|(stream, text)| (stream, text.to_owned())));
-        assert_eq!(transcript.take_news(), transcript.lines()[..3]);
-        assert_eq!(transcript.take_last_news(), transcript.lines()[3..]);
+        assert_eq!(transcript.take_news(), told(&transcript.lines()[..3]));
+        assert_eq!(transcript.take_last_news(), told(&transcript.lines()[3..]));
         assert_eq!(transcript.take_last_news(), []);
+    }
+
+    #[test]
+    fn what_is_done_for_a_run_is_told_and_no_output_of_it() {
+        let mut transcript = Transcript::default();
+        transcript.news("installing six");
+        transcript.output(Stream::Stdout, b"a\n");
+        let line = News::Line((Stream::Stdout, "a\n".to_owned()));
+        assert_eq!(transcript.take_news(), [News::Doing("installing six".to_owned()), line]);
+        assert_eq!(transcript.text(), "a\n");
     }
 
     #[test]
@@ -226,11 +262,11 @@ mod tests {
             transcript.output(Stream::Stdout, format!("{number}{}\n", "x".repeat(HALF / 2)).as_bytes());
         }
         let news = transcript.take_news();
-        let size: usize = news.iter().map(|(_, line)| line.len()).sum();
+        let size: usize = news.iter().map(News::size).sum();
         assert!((HALF..=MOST_UNTOLD).contains(&size), "{size}");
-        assert!(news.last().is_some_and(|(_, line)| line.starts_with("99x")));
+        assert!(matches!(news.last(), Some(News::Line((_, line))) if line.starts_with("99x")));
         transcript.output(Stream::Stdout, b"more\n");
-        assert_eq!(transcript.take_news(), [(Stream::Stdout, "more\n".to_owned())]);
+        assert_eq!(transcript.take_news(), [News::Line((Stream::Stdout, "more\n".to_owned()))]);
     }
 
     /// However much was printed before, a byte costs what a byte costs.

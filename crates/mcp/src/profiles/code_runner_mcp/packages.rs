@@ -7,16 +7,20 @@ use serde_json::Value;
 use crate::profiles::transcript::Transcript;
 use crate::profiles::{Call, why};
 
-/// What `packages` names, whatever it is imported as.
+/// What `packages` names, with what each is imported as.
 pub(super) fn named(call: &Call<'_>) -> Vec<String> {
     let named = call.arguments.get("packages").and_then(Value::as_object);
-    named.into_iter().flat_map(|named| named.values()).filter_map(|name| name.as_str().map(str::to_owned)).collect()
+    let both = |(module, package): (&String, &Value)| Some(format!("{}{FOR}{module}", package.as_str()?));
+    named.into_iter().flatten().filter_map(both).collect()
 }
 
-/// Runs it with as many of its packages as can be had. Of the others `remarks` tell.
+/// Between a package and its module, where a request names both.
+const FOR: &str = " as ";
+
+/// Runs it with as many of its packages as can be had, which are left in the request. Of the others `remarks` tell.
 pub(super) async fn run_with_some(
     call: &Call<'_>,
-    mut request: Request,
+    request: &mut Request,
     heard: &Transcript,
     remarks: &mut Vec<String>,
 ) -> Result<Outcome, RunError> {
@@ -29,7 +33,7 @@ pub(super) async fn run_with_some(
         let before = request.packages.len();
         // As the original: first all together, then one by one.
         if before > 1 {
-            request.packages = one_by_one(call, request.packages, remarks).await;
+            request.packages = one_by_one(call, std::mem::take(&mut request.packages), remarks).await;
         }
         // It is not about one of them alone.
         if request.packages.len() == before {
@@ -53,13 +57,15 @@ async fn one_by_one(call: &Call<'_>, packages: Vec<String>, remarks: &mut Vec<St
     had
 }
 
-/// Packages of a program that could not be installed. A session's are those of earlier programs, too.
-pub(super) fn missing(outcome: &Outcome, code: &str) -> Vec<String> {
+/// Packages of a program that could not be installed. A session's are those of earlier programs, too, which may not have said yet which
+/// package a module is in.
+pub(super) fn missing(outcome: &Outcome, code: &str, had: &[String]) -> Vec<String> {
     let Some(provided) = &outcome.packages else { return Vec::new() };
+    let is_had = |module: &str| had.iter().any(|package| package.ends_with(&format!("{FOR}{module}")));
     let unknown = provided
         .unknown
         .iter()
-        .filter(|module| code.contains(module.as_str()))
+        .filter(|module| code.contains(module.as_str()) && !is_had(module))
         .map(|module| format!("there is no package for `{module}`"));
     unknown.chain(provided.problem.clone()).collect()
 }

@@ -61,3 +61,26 @@ fn answers_have_bounds() {
         }
     }
 }
+
+#[test]
+fn what_a_program_imports() {
+    for (code, is_imported) in [
+        ("import pydantic", true),
+        ("import json, pydantic", true),
+        ("import json as j, pydantic as p", true),
+        ("if True:\n    from pydantic import BaseModel", true),
+        ("from pydantic.fields import Field", true),
+        ("import pydantic.fields", true),
+        ("x = 1; import\tpydantic;", true),
+        ("try: import pydantic\nexcept ImportError: pass", true),
+        ("import pydantic_ai", false),
+        ("from pydantic_core import core_schema", false),
+        ("import json.pydantic", false),
+        ("from . import pydantic", false),
+        ("from json import pydantic", false),
+        ("pydantic = 1", false),
+        ("important pydantic", false),
+    ] {
+        assert_eq!(imports(code, "pydantic"), is_imported, "{code}");
+    }
+}
