@@ -162,7 +162,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
     for folder in ["allowed/waits", "waits"] {
         let root = world.venv(folder, "");
         fs::remove_file(root.join("pyvenv.cfg")).expect("it is there");
-        let fifo = std::process::Command::new("mkfifo").arg(root.join("pyvenv.cfg")).status();
+        let fifo = arena::host_command("mkfifo").arg(root.join("pyvenv.cfg")).status();
         assert!(fifo.expect("mkfifo").success());
     }
     let mut client = world.serve();
