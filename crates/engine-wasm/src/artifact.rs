@@ -13,7 +13,7 @@ use crate::driver::Start;
 const PAGE: usize = 64 << 10;
 
 /// What the end of the file begins with, and what is different in every format of it.
-pub(crate) const MAGIC: &[u8; 8] = b"belljar4";
+pub(crate) const MAGIC: &[u8; 8] = b"belljar5";
 
 /// The end of the file: the magic, and four numbers.
 const FOOTER: usize = MAGIC.len() + 4 * 8;

@@ -56,7 +56,7 @@ impl Executor {
         };
         let cpu = run.cpu_time();
         self.timekeeper.forget(&run);
-        let (mut report, left, peak_bytes) = match &mut made {
+        let (report, left, peak_bytes) = match &mut made {
             Some(made) => {
                 let guest = made.store.data_mut();
                 let peak_bytes = guest.peak_bytes();
@@ -69,8 +69,7 @@ impl Executor {
             Some(made) => Remains::Store(Box::new(made.store)),
             None => Remains::Nothing,
         };
-        report.bound();
-        let finished = Finished {
+        let mut finished = Finished {
             end,
             output: run.take_output(),
             report,
@@ -82,6 +81,7 @@ impl Executor {
             peak_bytes,
             lost: None,
         };
+        finished.bound();
         (finished, remains)
     }
 

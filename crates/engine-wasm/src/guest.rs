@@ -84,10 +84,11 @@ impl Guest {
         Ok(Self { wasi: Some(wasi), limiter, memory: None, run, ask: None, report, cell })
     }
 
-    /// Begins another run of this guest, on this disk, which it has until [`Guest::leave`].
-    pub(crate) fn enter(&mut self, run: &Arc<Run>, disk: &mut Disk, stdin: &[u8]) -> Result<()> {
+    /// Begins another run of this guest, on this disk, which it has until [`Guest::leave`]. Its memory grows to `most` bytes.
+    pub(crate) fn enter(&mut self, run: &Arc<Run>, disk: &mut Disk, stdin: &[u8], most: u64) -> Result<()> {
         self.run = Arc::clone(run);
         self.report = Report::default();
+        self.limiter.most = most;
         self.limiter.refused = Refused::No;
         let wasi = self.wasi()?;
         wasi.host_mut().enter(run);

@@ -252,7 +252,9 @@ impl Shared {
         outcome
     }
 
-    fn outcome(&self, finished: Finished, keeping: Keeping<'_>, runtime: RuntimeInfo, collect: Collect) -> Outcome {
+    fn outcome(&self, mut finished: Finished, keeping: Keeping<'_>, runtime: RuntimeInfo, collect: Collect) -> Outcome {
+        // A worker's word, as it is a guest's.
+        finished.bound();
         let status = match &finished.end {
             End::Exited(exit_code) => Status::Completed { exit_code: *exit_code },
             End::Trapped { signal, .. } => Status::Crashed { signal: *signal },
@@ -263,9 +265,7 @@ impl Shared {
             // The second is refused before anybody asks for an outcome.
             End::OverDisk | End::Unplaced { .. } => Status::LimitExceeded(LimitKind::Disk),
         };
-        let mut report = finished.report;
-        // A worker's word, as it is a guest's.
-        report.bound();
+        let report = finished.report;
         let error = match (report.error, finished.end) {
             (Some(error), _) => {
                 Some(GuestError { kind: error.kind, message: error.message, line: error.line, hint: None })

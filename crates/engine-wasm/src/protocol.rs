@@ -416,6 +416,15 @@ impl Finished {
             lost: None,
         }
     }
+
+    /// Not more of it than is told. In the worker, where a guest may have had a say in it; and in the server, where a worker has.
+    pub(crate) fn bound(&mut self) {
+        self.report.bound();
+        self.lost.iter_mut().for_each(|why| shorten(why, Report::MAX_WORDS));
+        if let End::Trapped { message, .. } = &mut self.end {
+            shorten(message, Report::MAX_WORDS);
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -476,7 +485,7 @@ impl Report {
     pub(crate) const MAX_PRINTED: usize = 64 << 10;
     pub(crate) const MAX_WORDS: usize = 8 << 10;
 
-    /// Not more of it than is told. In the worker, where a guest says it; and in the server, where a worker does.
+    /// Not more of it than is told.
     pub(crate) fn bound(&mut self) {
         // Half of it is no JSON.
         self.value_json.take_if(|json| json.len() > Self::MAX_JSON);

@@ -1,7 +1,7 @@
 //! A session, from the server's side.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,7 +16,7 @@ use crate::compiled::Ran;
 use crate::connection::Connection;
 use crate::error::WasmError;
 use crate::protocol::{
-    Answer, Collecting, End, Errand, Fault, Gone, JobFile, ListedEntry, ListedKind, SessionId, Writing,
+    Answer, Collecting, End, Errand, Fault, Gone, JobFile, ListedEntry, ListedKind, Report, SessionId, Writing, shorten,
 };
 use crate::{COMPILER, Keeping, SERVICES, Service, Shared, job_limits, job_with_packages};
 
@@ -93,22 +93,14 @@ impl WasmSession {
 
     /// Through a pipe: a worker never holds a file of the host's that it could write to, and may not write to one as large as this.
     async fn write_to(&self, file: OwnedFd) -> Result<(), WasmError> {
-        /// More than what any session may have.
-        const MOST: u64 = 8 << 30;
         let pipe = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
         let (from, into) = pipe.map_err(|error| WasmError::Sockets(error.into()))?;
-        let copying = tokio::task::spawn_blocking(move || {
-            let mut file = File::from(file);
-            io::copy(&mut io::Read::take(File::from(from), MOST), &mut file)?;
-            // It gets its name next: also where the machine stops, a name has all of what it is for.
-            file.sync_all()
-        });
+        let copying = copy(from, file);
         let answer = self.worker.ask(self.id, Errand::Save, &[into.as_fd()]).await;
         // The end of what is copied.
         drop(into);
-        let copied = copying.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         // First what could not be written: of that the worker knows only that nobody listens any more.
-        copied.map_err(WasmError::Save)?;
+        copying.await.map_err(WasmError::Save)?;
         plain(answer?).map(drop)
     }
 
@@ -148,6 +140,7 @@ impl WasmSession {
         if let End::Unplaced { path, fault } = finished.end {
             return Err(unplaced(&path, fault));
         }
+        finished.bound();
         let lost = finished.lost.take();
         let state = if service.has_cells() { self.note(service, lost) } else { SessionState::Kept };
         let mut outcome = self.shared.outcome(finished, keeping, runtime, collect);
@@ -377,6 +370,32 @@ impl Session for WasmSession {
     }
 }
 
+/// Begins to write into a file what comes out of a pipe. Goes on until that ends, or this is dropped: nobody counts a copy that nobody waits for,
+/// and whoever writes into the pipe hears that it is closed.
+fn copy(from: OwnedFd, file: OwnedFd) -> impl Future<Output = io::Result<()>> {
+    /// More than what any session may have.
+    const MOST: u64 = 8 << 30;
+    /// How much is written before it is looked again whether somebody waits.
+    const STEP: u64 = 1 << 20;
+    let waits = Arc::new(());
+    let waiting = Arc::downgrade(&waits);
+    let copying = tokio::task::spawn_blocking(move || {
+        let (mut from, mut file) = (File::from(from).take(MOST), File::from(file));
+        while waiting.strong_count() > 0 {
+            if io::copy(&mut from.by_ref().take(STEP), &mut file)? == 0 {
+                // It gets its name next: also where the machine stops, a name has all of what it is for.
+                return file.sync_all();
+            }
+        }
+        Err(io::ErrorKind::Interrupted.into())
+    });
+    async move {
+        let copied = copying.await;
+        drop(waits);
+        copied.unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+}
+
 fn writing(path: &WorkspacePath, contents: Vec<u8>) -> Errand {
     Errand::Write { path: path.as_str().to_owned(), contents, mode: Writing::Replace }
 }
@@ -440,7 +459,10 @@ fn file_error(fault: Fault) -> FileError {
 fn plain(answered: Result<Answer, Fault>) -> Result<Answer, WasmError> {
     answered.map_err(|fault| {
         WasmError::Session(match fault {
-            Fault::Refused(reason) | Fault::Failed(reason) => reason,
+            Fault::Refused(mut reason) | Fault::Failed(mut reason) => {
+                shorten(&mut reason, Report::MAX_WORDS);
+                reason
+            }
             Fault::Full => "its workspace is full".to_owned(),
             Fault::NotFound | Fault::IsFolder | Fault::NotFolder | Fault::Special => "a file cannot be had".to_owned(),
         })
@@ -449,4 +471,34 @@ fn plain(answered: Result<Answer, Fault>) -> Result<Answer, WasmError> {
 
 fn odd() -> WasmError {
     WasmError::Session("it answered what it was not asked".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_saved_for_nobody_is_not_written() {
+        /// More than what a copy takes before it looks again.
+        const MORE: usize = 8 << 20;
+        let (from, into) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a pipe");
+        let mut into = File::from(into);
+        let copying = copy(from, tempfile::tempfile().expect("a file").into());
+        into.write_all(&vec![7; 1 << 20]).expect("somebody waits");
+        drop(copying);
+        let written = into.write_all(&vec![7; MORE]);
+        assert_eq!(written.map_err(|error| error.kind()), Err(io::ErrorKind::BrokenPipe));
+    }
+
+    #[tokio::test]
+    async fn all_that_is_saved_is_written() {
+        let (from, into) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a pipe");
+        let file = tempfile::tempfile().expect("a file");
+        let copying = copy(from, file.try_clone().expect("a file").into());
+        File::from(into).write_all(&vec![7; (3 << 20) + 1]).expect("somebody waits");
+        copying.await.expect("copied");
+        assert_eq!(file.metadata().expect("a file").len(), (3 << 20) + 1);
+    }
 }

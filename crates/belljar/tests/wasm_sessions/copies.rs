@@ -5,7 +5,7 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use sandbox::{Engine as _, FilePart, Limits, Principal, Request, SessionError, WorkspacePath};
+use sandbox::{Bytes, Engine as _, FilePart, Limits, Principal, Request, SessionError, WorkspacePath};
 
 use crate::{Notebook, Stage, request, within};
 
@@ -121,6 +121,24 @@ async fn what_is_damaged_is_refused() {
     let worker = stage.wall.started();
     assert_eq!(worker.len(), 1, "no worker died of it");
     check(&mut session).await;
+}
+
+/// What one server lets a session have, another may not.
+#[tokio::test]
+async fn what_fits_only_one_by_one_is_refused() {
+    let Some(stage) = Stage::start() else { return };
+    let mut session = stage.open().await;
+    session.printed("python", "x = bytearray(40 << 20)").await;
+    session.printed("javascript", "let y = new Uint8Array(40 << 20)").await;
+    let saved = save(&mut session).await;
+    for (most, fits) in [(64, false), (256, true)] {
+        let (_folder, mut file) = scratch();
+        file.write_all(&saved).expect("room");
+        file.rewind().expect("a file");
+        let limits = Limits { memory: Bytes::mib(most), ..Limits::CEILING };
+        let restored = stage.engine.restore_session(file.into(), &Principal::default(), &limits).await;
+        assert_eq!(restored.is_ok(), fits, "{most} MiB");
+    }
 }
 
 /// Where the pages of the only interpreter are in what was saved: behind the size of its memory and their number, each behind its place and

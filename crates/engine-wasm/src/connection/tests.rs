@@ -1,15 +1,18 @@
 //! What becomes of a worker that says what no worker of ours says. It is a thread here, which forges every word.
 
+mod replies;
+
 use std::io::Write as _;
 use std::sync::mpsc as channels;
 use std::thread;
 
 use sandbox::{
-    BoxFuture, Enforcement, Engine as _, EngineError, Isolation, Level, LimitsRequest, Plan, Policy, Request, Status,
+    BoxFuture, Enforcement, Engine as _, EngineError, Isolation, Level, LimitsRequest, Outcome, Plan, Policy, Request,
+    SkipReason, Status,
 };
 
 use super::*;
-use crate::protocol::{Dialect, End, ListedEntry, ListedKind};
+use crate::protocol::{Dialect, End, ListedEntry, ListedKind, MadeFile};
 use crate::{InstalledRuntime, WasmConfig, WasmEngine};
 
 /// Starts a worker that does this with each task that it hears.
@@ -129,7 +132,11 @@ async fn output_that_nobody_asked_for_ends_it() {
     // No output is passed on before the first is, so this is held back or held here.
     ends(|jobs, task| {
         for _ in 0..1_000 {
-            say(jobs, number_of(&task), &Reply::Output(vec![piece(MOST_IN_FLIGHT as usize / 4); 8]));
+            say(
+                jobs,
+                number_of(&task),
+                &Reply::Output(vec![piece(usize::try_from(MOST_IN_FLIGHT / 4).expect("it fits")); 8]),
+            );
         }
     })
     .await;
@@ -161,9 +168,8 @@ async fn an_answer_that_is_too_long_ends_it() {
     assert!(!worker.is_alive());
 }
 
-/// It is the run's own end that it has used up its time, whatever its worker is at.
-#[tokio::test]
-async fn a_run_whose_worker_is_silent_is_over_its_time() {
+/// What the engine makes of a run in such a worker.
+async fn outcome(forger: Forger, wall: Duration) -> Outcome {
     let mut module = tempfile::NamedTempFile::new().expect("a file");
     module.write_all(b"of no interest").expect("room");
     let installed = InstalledRuntime {
@@ -172,9 +178,32 @@ async fn a_run_whose_worker_is_silent_is_over_its_time() {
         module: module.path().to_owned(),
         tree: None,
     };
-    let wall: Arc<dyn Wall> = Arc::new(Forged(|_, _| {}));
-    let engine = WasmEngine::new(WasmConfig { runtimes: vec![installed], wall, slots: 1 });
-    let sandbox = engine.open(plan(Duration::from_millis(20))).await.expect("a sandbox");
-    let outcome = sandbox.run(&mut ()).await.expect("an outcome");
+    let engine = WasmEngine::new(WasmConfig { runtimes: vec![installed], wall: Arc::new(Forged(forger)), slots: 1 });
+    let sandbox = engine.open(plan(wall)).await.expect("a sandbox");
+    sandbox.run(&mut ()).await.expect("an outcome")
+}
+
+/// It is the run's own end that it has used up its time, whatever its worker is at.
+#[tokio::test]
+async fn a_run_whose_worker_is_silent_is_over_its_time() {
+    let outcome = outcome(|_, _| {}, Duration::from_millis(20)).await;
     assert_eq!(outcome.status, Status::TimedOut);
+}
+
+#[tokio::test]
+async fn no_file_that_it_names_is_outside_of_the_workspace() {
+    let forger: Forger = |jobs, task| {
+        let file = |path: &&str| MadeFile { path: (*path).to_owned(), size: 1, contents: Some(vec![b'x']) };
+        let files = ["../x", "/etc/passwd", "a/../../x", "a/b", "", "..", "a\0b"].iter().map(file).collect();
+        let links = vec!["/etc/shadow".to_owned()];
+        let finished = Finished { files, links, ..Finished::only(End::Exited(0)) };
+        say(jobs, number_of(&task), &Reply::Finished(Box::new(finished)));
+    };
+    let outcome = outcome(forger, Duration::from_secs(20)).await;
+    let files: Vec<&str> = outcome.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(files, ["a/b"]);
+    let skipped: Vec<_> = outcome.skipped_files.iter().map(|file| (file.path.as_str(), file.reason)).collect();
+    let names = ["", "..", "../x", "/etc/passwd"].map(|path| (path, SkipReason::Name));
+    let rest = [("/etc/shadow", SkipReason::NotRegular), ("a/../../x", SkipReason::Name), ("a\\0b", SkipReason::Name)];
+    assert_eq!(skipped, [names.as_slice(), &rest].concat());
 }

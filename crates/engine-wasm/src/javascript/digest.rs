@@ -78,7 +78,9 @@ mod tests {
         let digits =
             |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).expect("a digit"));
         let mut hashing = hashing.expect("a known algorithm");
-        pieces.iter().for_each(|piece| hashing.update(piece));
+        for piece in pieces {
+            hashing.update(piece);
+        }
         hashing.finish().iter().flat_map(digits).collect()
     }
 

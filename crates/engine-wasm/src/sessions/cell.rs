@@ -62,11 +62,10 @@ impl Executor {
             end: Some(End::Trapped { signal: SIGABRT, message: format!("{error:#}") }),
             ..Ended::default()
         };
-        let mut ended = ended.unwrap_or_else(failed);
-        ended.report.bound();
+        let ended = ended.unwrap_or_else(failed);
         let cpu = run.cpu_time();
         self.timekeeper.forget(&run);
-        let finished = Finished {
+        let mut finished = Finished {
             end: ended.end.unwrap_or(End::Exited(0)),
             output: run.take_output(),
             report: ended.report,
@@ -79,6 +78,7 @@ impl Executor {
             peak_bytes: ended.peak_bytes,
             lost: ended.lost,
         };
+        finished.bound();
         (finished, ended.store.map_or(Remains::Nothing, |store| Remains::Store(Box::new(store))))
     }
 }
@@ -121,7 +121,9 @@ impl Live {
             },
         };
         let cell = Cell { job, name: format!("<cell {}>", self.cells), packages };
-        let mut ended = self.run_in(&mut interpreter, runtime, &cell, run)?;
+        // The limit is for all of them together. Only one runs at a time, so what the others hold does not change.
+        let most = runtime.base_memory + self.limits.memory.saturating_sub(self.held(executor)?);
+        let mut ended = self.run_in(&mut interpreter, (runtime, most), &cell, run)?;
         if let Some(program) = program {
             self.take_program(job, program);
         }
@@ -138,6 +140,15 @@ impl Live {
     fn take(&mut self, runtime: u32) -> Option<Interpreter> {
         let place = self.interpreters.iter().position(|interpreter| interpreter.runtime == runtime)?;
         Some(self.interpreters.swap_remove(place))
+    }
+
+    /// What its interpreters have of its memory: beyond what each starts with, as the limit counts.
+    fn held(&self, executor: &Executor) -> Result<u64> {
+        let held = self.interpreters.iter().map(|interpreter| {
+            let size = Guest::memory(&interpreter.store)?.data_size(&interpreter.store) as u64;
+            Ok(size.saturating_sub(executor.runtime(interpreter.runtime)?.base_memory))
+        });
+        held.sum()
     }
 
     /// A new instance. `None`: it may not have as much memory as it starts with.
@@ -162,13 +173,13 @@ impl Live {
     fn run_in(
         &mut self,
         interpreter: &mut Interpreter,
-        runtime: &Runtime,
+        (runtime, most): (&Runtime, u64),
         cell: &Cell<'_>,
         run: &Arc<Run>,
     ) -> Result<Ended> {
         let Interpreter { store, instance, .. } = interpreter;
         let (forbidden, ask) = (execute::forbidden(runtime, store)?, Guest::ask(store));
-        store.data_mut().enter(run, &mut self.disk, &cell.job.stdin)?;
+        store.data_mut().enter(run, &mut self.disk, &cell.job.stdin, most)?;
         let result = halt::stoppable(&runtime.grounds, run, forbidden, ask, || match runtime.cells {
             Some(_) => runtime.driver.cell(store, instance, cell),
             None => runtime.driver.run(store, instance, cell.job),

@@ -161,8 +161,10 @@ impl Executor {
         let mut disk = RestoredDisk::read(&mut from, Quota { bytes: disk, entries: files }, now())?;
         let known = Known::default();
         let mut live = Live { limits, layers, cells, known, ..Live::new(limits) };
+        // For all of them together, as in a cell.
+        let mut room = limits.memory;
         for _ in 0..from.count(MOST)? {
-            let interpreter = self.read_interpreter(&mut from, &live, &mut disk)?;
+            let interpreter = self.read_interpreter(&mut from, &live, &mut disk, &mut room)?;
             if live.interpreters.iter().any(|other| other.runtime == interpreter.runtime) {
                 return Err(Refused::Damaged);
             }
@@ -198,6 +200,7 @@ impl Executor {
         from: &mut SaveReader<'_>,
         live: &Live,
         disk: &mut RestoredDisk,
+        room: &mut u64,
     ) -> Result<Interpreter, Refused> {
         let name = from.text(LONGEST_NAME)?;
         let Some((index, runtime)) = self.runtime_named(&name) else { return Err(Refused::NoRuntime(name)) };
@@ -223,6 +226,9 @@ impl Executor {
         let mut interpreter = Interpreter::instantiate(index, runtime, guest)?;
         interpreter.learn_to_be_asked(runtime)?;
         let size = usize::try_from(from.count(4 << 30)?).map_err(|_| Refused::Damaged)?;
+        let held = (size as u64).saturating_sub(runtime.base_memory);
+        let too_much = || wasmtime::Error::msg("its interpreters together have more than it may have");
+        *room = room.checked_sub(held).ok_or_else(too_much)?;
         interpreter.grow_to(size)?;
         let memory = Guest::memory(&interpreter.store)?.data_mut(&mut interpreter.store);
         if memory.len() != size {
