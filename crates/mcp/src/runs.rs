@@ -1,7 +1,7 @@
 //! What recent runs left behind that did not fit into their results: all of their output, and their files. For whoever made the run, for a
 //! while.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ struct Entry {
 pub(crate) struct Runs(Mutex<VecDeque<Entry>>);
 
 impl Runs {
-    /// Keeps a run. The oldest go when there are too many.
+    /// Keeps a run. When there are too many, or too much, the oldest go of whoever has most: one who makes much pushes out his own.
     pub(crate) fn keep(&self, name: String, owner: Principal, kept: Kept) {
         let files: usize = kept.files.iter().filter_map(|file| file.contents.as_ref()).map(Vec::len).sum();
         let displays: usize = kept.displays.iter().map(|display| display.data().len()).sum();
@@ -49,14 +49,9 @@ impl Runs {
         let entry = Entry { name, owner, since: Instant::now(), size, kept: kept.into() };
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         runs.push_back(entry);
-        let mut total: usize = runs.iter().map(|entry| entry.size).sum();
-        while runs.len() > MOST || total > MOST_BYTES || runs.front().is_some_and(|entry| entry.since.elapsed() > KEEP)
-        {
-            match runs.pop_front() {
-                Some(entry) => total -= entry.size,
-                None => break,
-            }
-        }
+        while runs.pop_front_if(|entry| entry.since.elapsed() > KEEP).is_some() {}
+        drop_oldest(&mut runs, MOST, |_| 1);
+        drop_oldest(&mut runs, MOST_BYTES, |entry| entry.size);
     }
 
     /// A run of this caller's. Another's is not there.
@@ -71,6 +66,20 @@ impl Runs {
         let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let theirs = runs.iter().rev().filter(|entry| entry.owner == *owner && entry.since.elapsed() <= KEEP);
         theirs.map(|entry| entry.name.clone()).collect()
+    }
+}
+
+/// Drops the oldest of whoever has most, by what each counts for, until all together count for no more than `most`.
+fn drop_oldest(runs: &mut VecDeque<Entry>, most: usize, weight: impl Fn(&Entry) -> usize) {
+    while runs.iter().map(&weight).sum::<usize>() > most {
+        let mut shares: HashMap<&Principal, usize> = HashMap::new();
+        for entry in &*runs {
+            *shares.entry(&entry.owner).or_default() += weight(entry);
+        }
+        let largest = shares.values().max().copied();
+        let oldest = runs.iter().position(|entry| shares.get(&entry.owner).copied() == largest);
+        let Some(oldest) = oldest else { return };
+        runs.remove(oldest);
     }
 }
 
@@ -124,6 +133,22 @@ mod tests {
             runs.keep(format!("n{number}"), owner.clone(), kept(1));
         }
         assert_eq!(runs.names(&owner).len(), MOST);
+    }
+
+    #[test]
+    fn whoever_has_most_makes_room() {
+        let runs = Runs::default();
+        let (ada, grace) = (Principal::new("ada"), Principal::new("grace"));
+        runs.keep("hers".to_owned(), grace.clone(), kept(MOST_BYTES / 4));
+        for number in 0..5 {
+            runs.keep(number.to_string(), ada.clone(), kept(MOST_BYTES / 3));
+        }
+        assert_eq!(runs.names(&ada), ["4", "3"]);
+        for number in 0..MOST + 10 {
+            runs.keep(format!("n{number}"), ada.clone(), kept(1));
+        }
+        assert_eq!(runs.names(&ada).len(), MOST - 1);
+        assert_eq!(runs.names(&grace), ["hers"]);
     }
 
     #[test]

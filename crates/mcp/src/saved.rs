@@ -1,5 +1,6 @@
 //! Saved sessions: files in a folder of the server's, a caller's own apart from another's.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,6 +20,9 @@ use crate::runs;
 const MOST: usize = 32;
 /// What they may take of the operator's disk, all of a caller's together.
 const MOST_BYTES: u64 = 8 << 30;
+
+/// Those that one caller saves at one time: how large they are is known at their end.
+const MOST_DRAFTS: usize = 4;
 
 /// How names of what is being saved begin. No session's does.
 const DRAFT: &str = ".";
@@ -52,21 +56,8 @@ fn failed(error: io::Error) -> RunError {
 
 impl Saved {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        let saved = Self { folder, counting: Mutex::default() };
-        saved.sweep();
-        saved
-    }
-
-    /// Removes what was being saved by servers that are gone.
-    fn sweep(&self) {
-        let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        for path in entries(&self.folder).flat_map(|folder| entries(&folder)) {
-            let is_draft = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(DRAFT.as_bytes()));
-            let is_left = |file: File| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-            if is_draft && File::open(&path).is_ok_and(is_left) {
-                fs::remove_file(&path).ok();
-            }
-        }
+        entries(&folder).for_each(|folder| sweep(&folder));
+        Self { folder, counting: Mutex::default() }
     }
 
     /// Names of callers are not names of files.
@@ -78,7 +69,13 @@ impl Saved {
         let folder = self.folder_of(owner);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
         let target = folder.join(file_name(name));
+        let _counting = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
         check_room(&folder, &target, 0)?;
+        sweep(&folder);
+        if drafts_in(&folder).count() >= MOST_DRAFTS {
+            let message = format!("{MOST_DRAFTS} sessions are being saved at this moment");
+            return Err(Refusal::new("as", message, "save this one when one of those is done").into());
+        }
         loop {
             let draft = folder.join(format!("{DRAFT}{}", runs::new_name()));
             let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&draft);
@@ -129,6 +126,27 @@ fn file_name(name: &SessionName) -> String {
     format!("{name}{ENDING}")
 }
 
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+/// What is being saved there.
+fn drafts_in(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let is_draft = |name: &OsStr| name.as_encoded_bytes().starts_with(DRAFT.as_bytes());
+    entries(folder).filter(move |path| path.file_name().is_some_and(is_draft))
+}
+
+/// Removes what was being saved there by servers that are gone.
+fn sweep(folder: &Path) {
+    for path in drafts_in(folder) {
+        let Ok(file) = File::open(&path) else { continue };
+        // It stays locked until it is gone: whoever has just made it would take it for his own in between.
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            fs::remove_file(&path).ok();
+        }
+    }
+}
+
 fn names_in(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let mut names: Vec<String> =
@@ -173,6 +191,9 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
+    use std::mem::MaybeUninit;
+
+    use rustix::fs::inotify;
 
     use super::*;
 
@@ -190,20 +211,49 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_is_gone_before_it_can_be_locked_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join(format!("{DRAFT}left")), "half").expect("write");
+        let watch = inotify::init(inotify::CreateFlags::CLOEXEC).expect("a watch");
+        let what = inotify::WatchFlags::CLOSE_NOWRITE | inotify::WatchFlags::DELETE;
+        inotify::add_watch(&watch, folder.path(), what).expect("watched");
+        sweep(folder.path());
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(&watch, &mut buffer);
+        let first = loop {
+            let event = events.next().expect("an event");
+            // Beside those of the folder itself, which is read.
+            if event.file_name().is_some() {
+                break event.events();
+            }
+        };
+        assert_eq!(first, inotify::ReadFlags::DELETE);
+    }
+
+    #[test]
     fn so_many_are_saved_and_no_more() {
         let folder = tempfile::tempdir().expect("a folder");
         let saved = Saved::new(folder.path().to_owned());
         let ada = Principal::new("ada");
         let name = |number: usize| SessionName::new(&format!("s{number}")).expect("a name");
-        // All of them at one time: each is let begin, and one is too many when it is done.
-        let places: Vec<Place> = (0..=MOST).map(|number| saved.begin(&ada, &name(number)).expect("a place")).collect();
-        let kept = places.into_iter().filter_map(|place| saved.keep(&place).ok()).count();
-        assert_eq!((kept, saved.names(&ada).len()), (MOST, MOST));
+        let begin = |number| saved.begin(&ada, &name(number)).expect("a place");
         let refused = |number| saved.begin(&ada, &name(number)).err().map(|error| error.to_string());
+        for number in 1..MOST {
+            saved.keep(&begin(number)).expect("kept");
+        }
+        // Several at one time: each is let begin, and one is too many when it is done.
+        let places: Vec<Place> = (MOST..MOST + MOST_DRAFTS).map(begin).collect();
+        assert!(refused(0).is_some_and(|text| text.contains("4 sessions are being saved")));
+        let kept = places.into_iter().filter_map(|place| saved.keep(&place).ok()).count();
+        assert_eq!((kept, saved.names(&ada).len()), (1, MOST));
+        // What a server leaves that was killed meanwhile stands in nobody's way.
+        for number in 0..MOST_DRAFTS {
+            fs::write(saved.folder_of(&ada).join(format!("{DRAFT}left{number}")), "half").expect("write");
+        }
         assert!(refused(99).is_some_and(|text| text.contains("32 saved sessions")));
-        assert_eq!(refused(0), None, "over one that is there");
-        saved.remove(&ada, &name(0)).expect("there is one");
-        assert!(saved.remove(&ada, &name(0)).is_err(), "not twice");
+        assert_eq!(refused(1), None, "over one that is there");
+        saved.remove(&ada, &name(2)).expect("there is one");
+        assert!(saved.remove(&ada, &name(2)).is_err(), "not twice");
         assert_eq!(refused(99), None, "there is room again");
         let large = saved.begin(&ada, &name(1)).expect("a place");
         large.file.set_len(MOST_BYTES + 1).expect("holes take no room");

@@ -256,7 +256,7 @@ impl Connection {
     /// The run goes on by itself, and the client asks for it now and then.
     fn become_task(&self, mut going: Going, run: Run) -> CreateTaskResult {
         let runs = Arc::clone(&self.server.runs);
-        let task = self.server.tasks.spawn(run.owner.clone(), move |context| {
+        let task = self.server.tasks.spawn(&run.owner.clone(), move |context| {
             Box::pin(async move {
                 loop {
                     tokio::select! {

@@ -52,22 +52,22 @@ impl Tasks {
     }
 
     /// Begins a task of this caller's.
-    pub(crate) fn spawn(&self, owner: Principal, work: impl FnOnce(TaskContext) -> TaskFuture) -> Task {
+    pub(crate) fn spawn(&self, caller: &Principal, work: impl FnOnce(TaskContext) -> TaskFuture) -> Task {
         let (manager, ended) = (TaskManager::new(), Arc::<OnceLock<Ended>>::default());
-        let (tasks, caller, end) = (Arc::clone(&self.owned), owner.clone(), Arc::clone(&ended));
+        let (tasks, owner, end) = (Arc::clone(&self.owned), caller.clone(), Arc::clone(&ended));
         let task = manager.spawn(self.options(), move |context| {
             let working = work(context);
             Box::pin(async move {
                 let result = working.await;
                 end.set(Ended { at: Instant::now(), bytes: size(&result) }).ok();
-                let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
-                while let Some(oldest) = one_too_many(&tasks, &caller) {
-                    tasks.remove(&oldest);
-                }
+                make_room(&mut tasks.lock().unwrap_or_else(PoisonError::into_inner), &owner);
                 result
             })
         });
-        self.owned().insert(task.task_id.clone(), Owned { owner, since: Instant::now(), manager, ended });
+        let mut all = self.owned();
+        all.insert(task.task_id.clone(), Owned { owner: caller.clone(), since: Instant::now(), manager, ended });
+        // It may have ended already, on another thread.
+        make_room(&mut all, caller);
         task
     }
 
@@ -105,6 +105,13 @@ fn size(result: &Result<CallToolResult, TaskExit>) -> usize {
     result.as_ref().ok().and_then(|result| serde_json::to_vec(result).ok()).map_or(0, |written| written.len())
 }
 
+/// Lets the oldest results go of a caller who has too much of them.
+fn make_room(tasks: &mut HashMap<String, Owned>, caller: &Principal) {
+    while let Some(oldest) = one_too_many(tasks, caller) {
+        tasks.remove(&oldest);
+    }
+}
+
 /// Of a caller whose results take more than they may, the first that ended, unless it is the last.
 fn one_too_many(tasks: &HashMap<String, Owned>, caller: &Principal) -> Option<String> {
     let of_caller = tasks.iter().filter(|(_, task)| task.owner == *caller);
@@ -130,7 +137,7 @@ mod tests {
     async fn a_task_is_its_owners() {
         let tasks = Tasks::new(Duration::from_mins(5));
         let (ada, grace) = (Principal::new("ada"), Principal::new("grace"));
-        let task = tasks.spawn(ada.clone(), |_| Box::pin(std::future::pending()));
+        let task = tasks.spawn(&ada, |_| Box::pin(std::future::pending()));
         assert!(tasks.of(&task.task_id, &ada).is_ok_and(|manager| manager.get_task(&task.task_id).is_ok()));
         assert!(tasks.of(&task.task_id, &grace).is_err());
         assert_eq!((tasks.count(&ada), tasks.count(&grace)), (1, 0));
@@ -141,14 +148,14 @@ mod tests {
     #[tokio::test]
     async fn a_task_is_kept_for_longer_than_its_run_takes() {
         let tasks = Tasks::new(Duration::from_hours(1));
-        let task = tasks.spawn(Principal::default(), |_| Box::pin(std::future::pending()));
+        let task = tasks.spawn(&Principal::default(), |_| Box::pin(std::future::pending()));
         assert_eq!(task.ttl_ms, Some(90 * 60_000));
     }
 
     /// Until it has ended.
     async fn completed(tasks: &Tasks, owner: &Principal, bytes: usize) -> String {
         let result = CallToolResult::success(vec![ContentBlock::text("x".repeat(bytes))]);
-        let task = tasks.spawn(owner.clone(), |_| Box::pin(async { Ok(result) })).task_id;
+        let task = tasks.spawn(owner, |_| Box::pin(async { Ok(result) })).task_id;
         loop {
             let manager = tasks.of(&task, owner).expect("the last one stays");
             if manager.get_task(&task).expect("a task").status() == TaskStatus::Completed {
@@ -162,7 +169,7 @@ mod tests {
     async fn results_take_so_much_and_the_oldest_go_first() {
         let tasks = Tasks::new(Duration::from_mins(5));
         let (ada, grace) = (Principal::new("ada"), Principal::new("grace"));
-        let going = tasks.spawn(ada.clone(), |_| Box::pin(std::future::pending())).task_id;
+        let going = tasks.spawn(&ada, |_| Box::pin(std::future::pending())).task_id;
         let other = completed(&tasks, &grace, MOST_BYTES / 3).await;
         let mut hers = Vec::new();
         for _ in 0..5 {
@@ -179,7 +186,7 @@ mod tests {
     async fn what_goes_on_ends_with_its_time() {
         let tasks = Tasks { kept: Duration::from_millis(50), ..Tasks::new(Duration::ZERO) };
         let (held, dropped) = tokio::sync::oneshot::channel::<()>();
-        tasks.spawn(Principal::default(), |_| {
+        tasks.spawn(&Principal::default(), |_| {
             Box::pin(async move {
                 let _held = held;
                 std::future::pending().await

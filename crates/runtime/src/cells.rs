@@ -286,16 +286,22 @@ impl Runtime {
         Ok(())
     }
 
-    /// Writes a session into a file.
-    pub async fn save_session(&self, owner: &Principal, name: &SessionName, into: OwnedFd) -> Result<(), RunError> {
+    /// Writes a session into a file, which is made when it is this call's turn in the session: those that wait have none. What was made with it.
+    pub async fn save_session<T>(
+        &self,
+        owner: &Principal,
+        name: &SessionName,
+        begin: impl FnOnce() -> Result<(OwnedFd, T), RunError>,
+    ) -> Result<T, RunError> {
         let mut seat = self.find_living(owner, name).await?;
+        let (into, made) = begin()?;
         seat.is_busy();
         let Stage::Live(live) = &mut seat.held()?.stage else {
             return Err(nothing_to_copy(name).into());
         };
         let saved = live.session.save(into).await;
         seat.is_done();
-        saved.map_err(session_error)
+        saved.map(|()| made).map_err(session_error)
     }
 
     /// Makes a session of what was saved.

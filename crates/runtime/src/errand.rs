@@ -83,7 +83,7 @@ pub(crate) fn is_own(kind: LayerKind, imported: &Imported, entries: &[FolderEntr
 
 /// Whether what follows a module's name makes it one of machine code.
 fn is_library(rest: &str) -> bool {
-    rest.starts_with('.') && rest.ends_with(".so") && !rest.contains('/')
+    rest.starts_with('.') && rest.rsplit('.').next() == Some("so") && !rest.contains('/')
 }
 
 fn top_of(imported: &Imported) -> &str {

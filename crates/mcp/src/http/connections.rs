@@ -18,8 +18,13 @@ use tokio_util::sync::CancellationToken;
 const MOST: usize = 1024;
 /// Those of one address. Whoever cannot be asked for a token yet must not keep out the others.
 const MOST_OF_ONE: usize = MOST / 4;
+/// What the next one of it is told.
+const ONE_TOO_MANY: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 /// How long a client may take to send a request's head, and how long it may keep a connection without asking anything.
 const HEAD_TIME: Duration = Duration::from_secs(15);
+/// How long a client may take nothing of what is sent to it. Nothing else ends a connection on which an answer waits to be sent.
+const STALL: Duration = Duration::from_mins(2);
 /// When it is tried again where no connection could be taken.
 const AGAIN: Duration = Duration::from_millis(100);
 /// The largest head.
@@ -27,6 +32,19 @@ const MOST_HEAD: usize = 64 << 10;
 
 /// Serves until `shutdown`, then gives requests that go on some time to end. Returns when all have, or the time is over.
 pub(super) async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken, drain: Duration) {
+    let open = take_all(listener, router, shutdown, STALL).await;
+    if tokio::time::timeout(drain, open.shutdown()).await.is_err() {
+        tracing::warn!("requests that did not end in time are cut off");
+    }
+}
+
+/// Takes connections until `shutdown`. Those that are still open then.
+async fn take_all(
+    listener: TcpListener,
+    router: Router,
+    shutdown: CancellationToken,
+    stall: Duration,
+) -> GracefulShutdown {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(MOST_HEAD);
     let places = Arc::new(Semaphore::new(MOST));
@@ -40,12 +58,18 @@ pub(super) async fn serve(listener: TcpListener, router: Router, shutdown: Cance
         };
         let ((stream, address), place) = tokio::select! {
             accepted = accepting => accepted,
-            () = shutdown.cancelled() => break,
+            () = shutdown.cancelled() => return open,
         };
         let Some(peer) = peers.enter(address) else {
             tracing::debug!(%address, "a connection is one too many of its address");
+            // The buffer of a new connection has room for it.
+            stream.try_write(ONE_TOO_MANY).ok();
             continue;
         };
+        if let Err(error) = give_up_after(stall, &stream) {
+            tracing::debug!(%error, "a connection could be held for ever");
+            continue;
+        }
         // Answers are many small writes, which must not wait for each other. A connection without it is slower, no more.
         stream.set_nodelay(true).ok();
         let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router.clone()));
@@ -57,10 +81,13 @@ pub(super) async fn serve(listener: TcpListener, router: Router, shutdown: Cance
             drop((place, peer));
         });
     }
-    drop(listener);
-    if tokio::time::timeout(drain, open.shutdown()).await.is_err() {
-        tracing::warn!("requests that did not end in time are cut off");
-    }
+}
+
+/// Has the kernel break a connection whose other end has not taken anything for so long of what waits for it. One that reads a little now and
+/// then has its time anew, and one that has nothing to read has all the time.
+fn give_up_after(stall: Duration, stream: &TcpStream) -> rustix::io::Result<()> {
+    let millis = u32::try_from(stall.as_millis()).unwrap_or(u32::MAX);
+    rustix::net::sockopt::set_tcp_user_timeout(stream, millis)
 }
 
 /// The next connection. What goes wrong with one is that one's; where no descriptors are left, one that is closed makes room for the next.
@@ -112,9 +139,9 @@ impl Drop for Peer {
     }
 }
 
-/// What stands for all addresses of one host: in IPv6 it mostly has a network of its own.
+/// What stands for all addresses of one customer: in IPv6 that mostly has networks of its own, 256 of them or more.
 fn whose(address: IpAddr) -> IpAddr {
-    const HOSTS: u32 = 64;
+    const HOSTS: u32 = 128 - 56;
     match address.to_canonical() {
         IpAddr::V6(address) if !address.is_loopback() => {
             Ipv6Addr::from_bits(address.to_bits() >> HOSTS << HOSTS).into()
@@ -125,7 +152,56 @@ fn whose(address: IpAddr) -> IpAddr {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
+    use axum::routing::get;
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::TcpSocket;
+    use tokio::time::{sleep, timeout};
+
     use super::*;
+
+    const ASKED: &[u8] = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n";
+
+    /// Connected, and reads little at a time.
+    async fn client(listener: &TcpListener) -> TcpStream {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.set_recv_buffer_size(16 << 10).expect("a small buffer");
+        socket.connect(listener.local_addr().expect("an address")).await.expect("a connection")
+    }
+
+    /// Asks for more than any buffer holds, reads nothing of it, and goes on asking until the connection is broken.
+    async fn ask_until_broken(client: &TcpStream) {
+        let is_broken = |error: io::Error| error.kind() != io::ErrorKind::WouldBlock;
+        let mut asked = client.try_write(&ASKED.repeat(1_000));
+        while !asked.is_err_and(is_broken) {
+            sleep(Duration::from_millis(100)).await;
+            asked = client.try_write(ASKED);
+        }
+    }
+
+    #[tokio::test]
+    async fn who_takes_nothing_is_cut_off_and_who_takes_little_is_not() {
+        const STALL: Duration = Duration::from_secs(1);
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let (never, slowly) = (client(&listener).await, client(&listener).await);
+        let router = Router::new().route("/", get(|| async { "x".repeat(64 << 10) }));
+        tokio::spawn(take_all(listener, router, CancellationToken::new(), STALL));
+        let (mut answers, questions) = slowly.into_split();
+        never.writable().await.expect("a socket");
+        questions.writable().await.expect("a socket");
+        let reading = async {
+            questions.try_write(&ASKED.repeat(8)).expect("room");
+            let mut part = [0; 8 << 10];
+            for _ in 0..30 {
+                sleep(STALL / 10).await;
+                assert!(answers.read(&mut part).await.expect("more") > 0);
+            }
+        };
+        let broken = timeout(STALL * 20, ask_until_broken(&never));
+        let ((), broken) = tokio::join!(reading, broken);
+        assert!(broken.is_ok(), "it holds its place");
+    }
 
     #[test]
     fn one_address_does_not_keep_out_the_others() {
@@ -133,7 +209,7 @@ mod tests {
         let address = |text: &str| text.parse::<IpAddr>().expect("an address");
         for (one, same, other) in [
             ("192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2"),
-            ("2001:db8:0:1::1", "2001:db8:0:1:ffff::2", "2001:db8:0:2::1"),
+            ("2001:db8:0:1::1", "2001:db8:0:ff:ffff::2", "2001:db8:0:100::1"),
         ] {
             let mut held: Vec<Peer> = (0..MOST_OF_ONE).map(|_| peers.enter(address(one)).expect("one more")).collect();
             assert!(peers.enter(address(same)).is_none(), "{same}");

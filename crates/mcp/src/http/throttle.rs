@@ -330,6 +330,18 @@ mod tests {
         assert!(throttle.hold(&Principal::new("grace"), large).is_ok());
     }
 
+    #[test]
+    fn streams_have_a_limit_of_their_own() {
+        let throttle = Throttle::new(Shares::default());
+        let ada = Principal::new("ada");
+        let held: Vec<Held> = (0..MOST_STREAMS).map(|_| throttle.hold(&ada, Use::STREAM).expect("one more")).collect();
+        assert!(matches!(throttle.hold(&ada, Use::STREAM), Err(Excess::Streams)));
+        assert!(throttle.hold(&ada, Use::CALL).is_ok());
+        assert!(throttle.hold(&Principal::new("grace"), Use::STREAM).is_ok());
+        drop(held);
+        assert!(throttle.hold(&ada, Use::STREAM).is_ok());
+    }
+
     /// With calls, they are less than there are connections: nobody locks out the others.
     #[test]
     fn requests_that_are_no_calls_have_a_limit_of_their_own() {

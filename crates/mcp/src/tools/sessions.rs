@@ -204,8 +204,11 @@ impl Call<'_> {
         let given: Two = arguments::read(given)?;
         let (session, name) = (SessionName::new(&given.session)?, name_of("as", &given.r#as)?);
         let saved = saved.ok_or_else(nowhere)?;
-        let place = saved.begin(self.caller, &name)?;
-        self.runtime.save_session(self.caller, &session, place.file()?).await?;
+        let begin = || {
+            let place = saved.begin(self.caller, &name)?;
+            Ok((place.file()?, place))
+        };
+        let place = self.runtime.save_session(self.caller, &session, begin).await?;
         let bytes = saved.keep(&place)?;
         let text = format!("Session `{session}` is saved as `{name}` ({bytes} bytes).");
         Ok(answer(text, &Done { session: name.to_string() }))
