@@ -1,7 +1,7 @@
 //! Connecting to a host that a gate has admitted.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::{Arc, LazyLock};
 
 use tokio::net::TcpStream;
@@ -24,7 +24,7 @@ pub(crate) struct Line {
 pub(crate) enum Resolver {
     System(Arc<Semaphore>),
     #[cfg(test)]
-    Table(Vec<(&'static str, std::net::IpAddr)>),
+    Table(Vec<(&'static str, IpAddr)>),
 }
 
 /// Lookups that a gate has under way. Each is a thread of the server, and one that a slow name server holds cannot be cancelled.
@@ -51,6 +51,9 @@ async fn direct(gate: &Gate, target: &Authority, reach: Reach) -> Result<Line, R
     }
     // From here on there are only addresses: a name looked up again could lead elsewhere (DNS rebinding).
     addresses.retain(|address| Reach::of(address.ip()) <= reach);
+    if reach < Reach::Private {
+        addresses.retain(|address| !is_this_machines(address.ip()));
+    }
     if addresses.is_empty() {
         return Err(Reason::NotPublic);
     }
@@ -59,8 +62,30 @@ async fn direct(gate: &Gate, target: &Authority, reach: Reach) -> Result<Line, R
     Ok(Line { stream, early: Vec::new() })
 }
 
-/// A public address of this machine's own leads to what listens on all of its addresses, as no other machine may get to. The kernel says
-/// whose it is: what connects to itself has the same address on both ends. Nothing was sent yet.
+/// Whether an address is one of this machine's own. A public one leads to what listens on all of them, as no other machine may get to. Only what
+/// is here can be bound to, but where the kernel was told otherwise (`ip_nonlocal_bind`), so that it is asked once more. An address that a router
+/// translates back to this machine is not known here.
+pub(crate) fn is_this_machines(address: IpAddr) -> bool {
+    /// "No such device". The standard library has no name for it.
+    const ENODEV: i32 = 19;
+    /// Of which every interface is a member already, so that nobody is told of one more.
+    const ALL_HOSTS: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 1);
+    let address = address.to_canonical();
+    let Ok(socket) = UdpSocket::bind((address, 0)) else { return false };
+    match address {
+        // A group is joined on the interface that has the address.
+        IpAddr::V4(address) => {
+            !socket.join_multicast_v4(&ALL_HOSTS, &address).is_err_and(|error| error.raw_os_error() == Some(ENODEV))
+        }
+        IpAddr::V6(address) => {
+            let own = std::fs::read_to_string("/proc/net/if_inet6");
+            let digits = format!("{:032x} ", address.to_bits());
+            own.map_or(true, |own| own.lines().any(|line| line.starts_with(&digits)))
+        }
+    }
+}
+
+/// The same of a connection, on which nothing was sent yet: what connects to itself has mostly the same address on both ends.
 pub(crate) fn beyond_this_machine(stream: &TcpStream, reach: Reach) -> Result<(), Reason> {
     let failed = |error: io::Error| Reason::Unreachable(error.kind());
     let (ours, theirs) = (stream.local_addr().map_err(failed)?, stream.peer_addr().map_err(failed)?);

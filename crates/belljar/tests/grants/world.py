@@ -22,9 +22,10 @@ NAMES = {
     "meta.example": "169.254.169.254",
     "metadata.google.internal": "203.0.113.20",
     "own.example": "203.0.113.1",
+    "second.example": "203.0.113.2",
 }
 # Addresses of the machine that belljar is on. All others are behind the cable.
-OWN = {"127.0.0.1", "203.0.113.1"}
+OWN = {"127.0.0.1", "203.0.113.1", "203.0.113.2"}
 OTHERS = sorted({*NAMES.values()} - OWN)
 NEW_NETWORK = 0x40000000
 libc = ctypes.CDLL(None, use_errno=True)
@@ -51,7 +52,9 @@ def lay_cable():
     os.read(reader, 1)
     ip("link", "set", "lo", "up")
     ip("link", "add", "cable", "type", "veth", "peer", "name", "far", "netns", str(other))
-    ip("address", "add", "203.0.113.1/32", "dev", "cable")
+    # Of one network: what connects to the second comes from the first.
+    for address in ("203.0.113.1/30", "203.0.113.2/30"):
+        ip("address", "add", address, "dev", "cable")
     ip("link", "set", "cable", "up")
     ip("route", "add", "default", "dev", "cable")
     namespace = os.open("/proc/%d/ns/net" % other, os.O_RDONLY)

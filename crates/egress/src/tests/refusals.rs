@@ -6,7 +6,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::{LOOPBACK, Proxy, all, connect, echo, gate_to, refusal};
 use crate::address::Reach;
-use crate::dial::{Resolver, beyond_this_machine};
+use crate::dial::{Resolver, beyond_this_machine, is_this_machines};
 use crate::{Denied, Gate, Host, Reason};
 
 /// Asks for `target`, and expects this status, this sentence, and the same in the log.
@@ -41,6 +41,9 @@ async fn this_machine_by_whatever_address() {
     let stream = tokio::net::TcpStream::connect((LOOPBACK, echo().await)).await.unwrap();
     assert_eq!(beyond_this_machine(&stream, Reach::Public), Err(Reason::NotPublic));
     assert_eq!(beyond_this_machine(&stream, Reach::Private), Ok(()), "its operator named it");
+    // Which of its own addresses a connection to this one has at the other end is the kernel's choice.
+    assert!(is_this_machines(IpAddr::from([127, 0, 0, 2])));
+    assert!(!is_this_machines(IpAddr::from([192, 0, 2, 1])));
 }
 
 #[tokio::test]
