@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use crate::{arena, runtimes};
+use crate::arena::{self, SEARCH_PATH};
+use crate::runtimes;
 
 /// Many systems have an older one than the packages ask for.
 const NODE: &str = "24.21.0";
@@ -54,6 +55,13 @@ impl Npm {
     /// The program `node`.
     pub fn node(&self) -> PathBuf {
         self.modules.join(node_package()).join("bin/node")
+    }
+
+    /// Finds this `node` first, then the system's programs, npm among them.
+    pub fn search_path(&self) -> String {
+        let node = self.node();
+        let folder = node.parent().expect("it is in a folder");
+        format!("{}:{SEARCH_PATH}", folder.display())
     }
 }
 
