@@ -1,5 +1,6 @@
 //! The pages of `docs/reference/`, written from the definitions that the program itself works by, so that they cannot say anything else.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -281,7 +282,8 @@ fn languages() -> String {
          fence, a `#!` line, a file's name or the code itself; where that is not clear, the answer is a refusal with candidates.\n\n"
     );
     page += &table(&["id", "", "also called", "files", "WebAssembly", "natively with"], rows);
-    page += &format!(
+    let _ = write!(
+        page,
         "\n## Runtimes in WebAssembly\n\n`belljar setup` makes them, in this order: {} in all, the first time, on two cores. Where they are built, they also need up to {} of \
          room on the disk meanwhile. The last two are not runtimes: they install packages.\n\n",
         setup_in_all(),

@@ -119,7 +119,7 @@ fn requirements(list: &str) -> Vec<String> {
     for part in list.split(',') {
         let is_version = part.trim_start().starts_with(['<', '>', '=', '!', '~']);
         match found.last_mut() {
-            Some(last) if is_version || last.rfind('[') > last.rfind(']') => *last += &format!(",{part}"),
+            Some(before) if is_version || before.rfind('[') > before.rfind(']') => before.extend([",", part]),
             Some(_) | None => found.push(part.to_owned()),
         }
     }
