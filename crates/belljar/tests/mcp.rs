@@ -146,6 +146,29 @@ fn runtimes_are_listed() {
     assert!(read["result"]["contents"][0]["text"].as_str().is_some_and(|text| text.contains("3.13")), "{read}");
 }
 
+#[test]
+fn templates_tell_what_can_be_read() {
+    let mut client = Client::initialized();
+    let listed = client.request("resources/templates/list", &json!({}));
+    let templates = listed["result"]["resourceTemplates"].as_array().expect("a list");
+    let names: Vec<&str> = templates.iter().filter_map(|template| template["uriTemplate"].as_str()).collect();
+    let expected = [
+        "runtime://{language}",
+        "run://{run}/stdout{?offset,limit}",
+        "run://{run}/stderr{?offset,limit}",
+        "session://{session}/files/{+path}{?offset,limit}",
+        "run://{run}/displays/{number}",
+        "run://{run}/files/{+path}{?offset,limit}",
+    ];
+    assert_eq!(names, expected);
+    let write = json!({"name": "write_file", "arguments": {"session": "s", "path": "d/a.txt", "text": "0123456"}});
+    client.request("tools/call", &write);
+    for (query, text) in [("", "0123456"), ("?offset=2&limit=3", "234")] {
+        let read = client.request("resources/read", &json!({"uri": format!("session://s/files/d/a.txt{query}")}));
+        assert_eq!(read["result"]["contents"][0]["text"], text, "{read}");
+    }
+}
+
 /// Also where the operator allows less than that.
 #[test]
 fn defaults_are_what_a_run_gets() {

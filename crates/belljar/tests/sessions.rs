@@ -14,6 +14,8 @@ mod client;
 mod day;
 #[path = "sessions/files.rs"]
 mod files;
+#[path = "sessions/interrupts.rs"]
+mod interrupts;
 #[path = "sessions/life.rs"]
 mod life;
 #[path = "sessions/losses.rs"]
@@ -25,6 +27,8 @@ mod setups;
 #[path = "packages/site.rs"]
 #[expect(dead_code, reason = "the tests of packages need more of it")]
 mod site;
+#[path = "wasm_sessions/told.rs"]
+mod told;
 
 use serde_json::{Value, json};
 
@@ -38,6 +42,18 @@ fn call(client: &mut Client, tool: &str, arguments: &Value) -> Value {
 /// Runs a cell of Python.
 fn python(client: &mut Client, session: &str, code: &str) -> Value {
     client.run(&json!({"session": session, "language": "python", "code": code}))
+}
+
+/// Whether programs in it can be natively run here. Where there is no tool for it, says that this is skipped.
+fn is_here(client: &mut Client, language: &str) -> bool {
+    let listed = call(client, "list_runtimes", &json!({}));
+    let languages = structured(&listed)["languages"].as_array().expect("languages");
+    let engines = languages.iter().find(|entry| entry["language"] == language).map(|entry| &entry["engines"]);
+    let is_here = engines.is_some_and(|engines| engines.as_array().is_some_and(|all| all.contains(&json!("native"))));
+    if !is_here {
+        testkit::runtimes::skip(&format!("there is no tool for `{language}`"));
+    }
+    is_here
 }
 
 /// The structured result of a call that went well.

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::mcp::{Client, Report};
 use crate::server;
+use crate::sessions::resident_mb;
 use crate::statistics::Timings;
 
 #[derive(Debug, Args)]
@@ -28,6 +29,8 @@ const PYTHON_BUDGET_MS: f64 = 5.0;
 const NUMPY_BUDGET_MS: f64 = 10.0;
 const PANDAS_BUDGET_MS: f64 = 10.0;
 const NODE_BUDGET_MS: f64 = 8.0;
+/// Of an idle server with those that still wait: no more than one that has run nothing natively may have.
+const IDLE_BUDGET_MB: f64 = 120.0;
 
 /// What runs, and its budget in milliseconds.
 const PROGRAMS: &[(&str, &str, &str, Option<f64>)] = &[
@@ -38,6 +41,9 @@ const PROGRAMS: &[(&str, &str, &str, Option<f64>)] = &[
     ("Deno", "typescript", "console.log(1+1)", None),
     ("Bash", "bash", "echo $((1+1))", None),
 ];
+
+/// A minute, and how often a server looks whether it is over.
+const QUIET: Duration = Duration::from_secs(80);
 
 /// Not timed: packages are installed in the first, and the first that waits comes after it.
 const UNTIMED: u32 = 5;
@@ -60,6 +66,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         }
         report.note(&format!("{name}, one call after the other, ms, p50"), at_once.median())?;
     }
+    report.note("resident memory of the server with all that waits, MB", resident_mb(client.pid())?)?;
+    std::thread::sleep(QUIET);
+    let idle = resident_mb(client.pid())?;
+    report.line("the same when nobody has run anything for a minute, MB", idle, IDLE_BUDGET_MB)?;
     client.end()?;
     Ok(report.verdict())
 }

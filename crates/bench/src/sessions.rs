@@ -1,13 +1,14 @@
 //! `bench sessions`: what a cell costs a caller of the server, what opening, copying and keeping sessions costs, and what a live one takes.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::mcp::{Client, Report};
 use crate::server;
@@ -34,6 +35,8 @@ const IDLE_BUDGET_MB: f64 = 120.0;
 const CELLS: &[(&str, &str, &str)] = &[
     ("native", "python", "x = 1 + 1\nx"),
     ("native", "javascript", "x = 1 + 1"),
+    ("native", "typescript", "x = 1 + 1"),
+    ("native", "ruby", "x = 1 + 1"),
     ("native", "bash", "x=$((1+1))"),
     ("wasm", "python", "x = 1 + 1\nx"),
     ("wasm", "javascript", "x = 1 + 1"),
@@ -46,7 +49,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let mut report = Report::new();
     let mut client = Client::start(&options.cache)?;
     client.initialize()?;
+    let runtimes = client.tool("list_runtimes", &json!({}))?;
     for (engine, language, code) in CELLS {
+        if !serves(&runtimes, engine, language) {
+            writeln!(std::io::stdout(), "{engine} {language}: skipped, there is no tool for it")?;
+            continue;
+        }
         let mut opening = Timings::default();
         for number in 0..options.openings {
             let name = format!("open{number}");
@@ -92,9 +100,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     client.run("javascript", "console.log(1+1)")?.printed("2\n")?;
     // By then it has given up what only the next of many runs would want.
     std::thread::sleep(Duration::from_secs(2));
-    let processes = descendants(client.pid())?.into_iter().chain([client.pid()]);
-    // Shared pages once: server, launcher and workers are one binary.
-    let resident = processes.map(|process| rollup(process, "Pss:")).sum::<f64>() * 1.024 / 1e3;
+    let resident = resident_mb(client.pid())?;
     report.line("resident memory of an idle server, Python and JavaScript ready, MB", resident, IDLE_BUDGET_MB)?;
     client.end()?;
 
@@ -113,6 +119,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     report.line(&format!("private memory of each of {LIVE} live Python sessions, KiB"), each, LIVE_BUDGET_KIB)?;
     client.end()?;
     Ok(report.verdict())
+}
+
+/// Whether `list_runtimes` has it.
+fn serves(runtimes: &Value, engine: &str, language: &str) -> bool {
+    let languages = runtimes.pointer("/structuredContent/languages").and_then(Value::as_array);
+    let mut engines = languages.into_iter().flatten().filter(|entry| entry.get("language") == Some(&json!(language)));
+    engines.any(|entry| entry.get("engines").and_then(Value::as_array).is_some_and(|all| all.contains(&json!(engine))))
 }
 
 fn cell(client: &mut Client, session: &str, (engine, language, code): (&str, &str, &str)) -> anyhow::Result<Duration> {
@@ -135,6 +148,12 @@ fn private_kib(server: u32) -> anyhow::Result<f64> {
     }
     anyhow::ensure!(total > 0.0, "no worker can be looked at; run this as root");
     Ok(total)
+}
+
+/// What a server has with all of its processes. Shared pages once: server, launcher and workers are one binary.
+pub(crate) fn resident_mb(server: u32) -> anyhow::Result<f64> {
+    let processes = descendants(server)?.into_iter().chain([server]);
+    Ok(processes.map(|process| rollup(process, "Pss:")).sum::<f64>() * 1.024 / 1e3)
 }
 
 /// KiB of one kind in all of a process's memory; none of one that has ended.

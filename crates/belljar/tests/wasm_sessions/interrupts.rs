@@ -1,21 +1,23 @@
 //! Cells that do not end by themselves.
 
+#[path = "told.rs"]
+mod told;
+
 use std::time::{Duration, Instant};
 
 use sandbox::{LimitsRequest, Request, SessionState, Status};
 
 use crate::{Notebook, Stage, plan, request, within};
+use told::Told;
 
 /// Enough to begin on a busy machine, and nothing to what these cells would take.
 const SHORT: Duration = Duration::from_secs(2);
-
-/// A cell that is told to stop has half a second to do so. A busy machine may keep it waiting for as long, but not so often.
-const TRIES: usize = 4;
 
 #[tokio::test]
 async fn a_timeout_keeps_state_where_it_can() {
     let Some(stage) = Stage::start() else { return };
     let mut session = stage.open().await;
+    let mut told = Told::default();
     for (language, set, code, get) in [
         ("python", "x = 1", "x = 2\nwhile True: pass", "print(x)"),
         ("python", "x = 1", "import time\nx = 2\ntime.sleep(100)\nx = 3", "print(x)"),
@@ -33,7 +35,7 @@ async fn a_timeout_keeps_state_where_it_can() {
         ("javascript", "x = 1", "x = 2; setTimeout(() => { for (;;); }, 1)", "console.log(x)"),
     ] {
         let mut became = None;
-        for _ in 0..TRIES {
+        for _ in 0..Told::IN_A_ROW {
             session.printed(language, set).await;
             let started = Instant::now();
             let outcome = session.run(Request { limits: within(SHORT), ..request(language, code) }).await;
@@ -41,12 +43,15 @@ async fn a_timeout_keeps_state_where_it_can() {
             assert!(started.elapsed() < Duration::from_secs(30), "{code}: {:?}", started.elapsed());
             became = outcome.state;
             if became == Some(SessionState::Kept) {
+                told.kept();
                 break;
             }
+            told.lost();
         }
         assert_eq!(became, Some(SessionState::Kept), "{code}");
         assert_eq!(session.printed(language, get).await, "2\n", "{code}");
     }
+    told.assert_most_are_kept("cells whose time is over");
 }
 
 #[tokio::test]
@@ -77,23 +82,27 @@ async fn who_cannot_be_asked_is_ended_and_says_so() {
 async fn who_goes_away_leaves_a_session_that_goes_on() {
     let Some(stage) = Stage::start() else { return };
     let mut session = stage.open().await;
+    let mut told = Told::default();
     for (language, set, code, get) in [
         ("python", "x = 1", "x = 2\nwhile True: pass", "print(x)"),
         ("python", "x = 1", "import time\nx = 2\ntime.sleep(100)", "print(x)"),
         ("javascript", "let x = 1", "x = 2; for (;;);", "console.log(x)"),
     ] {
-        for _ in 0..TRIES {
+        for _ in 0..Told::IN_A_ROW {
             session.printed(language, set).await;
             let live = &mut ();
             let dropped = tokio::time::timeout(SHORT, session.session.run(plan(request(language, code)), live)).await;
             assert!(dropped.is_err(), "{code}");
             session.session.settle().await;
             if session.session.languages().contains(&language) {
+                told.kept();
                 break;
             }
+            told.lost();
         }
         assert_eq!(session.printed(language, get).await, "2\n", "{code}");
     }
+    told.assert_most_are_kept("cells that nobody waits for");
     assert_eq!(session.session.languages(), ["python", "javascript"]);
     let live = &mut ();
     let dropped = session.session.run(plan(request("python", "sum(iter(int, 1))")), live);
@@ -124,24 +133,27 @@ async fn who_only_fills_and_copies_memory_takes_nobody_with_it() {
 async fn cpu_time_is_the_cells_own() {
     let Some(stage) = Stage::start() else { return };
     let mut session = stage.open().await;
-    let mut counted = None;
-    for _ in 0..TRIES {
-        counted = count_with_little_cpu(&mut session).await;
-        if counted.is_some() {
-            break;
+    let mut told = Told::default();
+    for _ in 0..Told::IN_A_ROW {
+        if let Some(counted) = count_with_little_cpu(&mut session, &mut told).await {
+            assert_eq!(counted, sandbox::LastValue::Json("3".to_owned()));
         }
     }
-    assert_eq!(counted, Some(sandbox::LastValue::Json("3".to_owned())));
+    told.assert_most_are_kept("cells whose CPU time is over");
 }
 
 /// Two cells that use up what they have, and what a third one finds; `None` where one of them lost it.
-async fn count_with_little_cpu(session: &mut Notebook) -> Option<sandbox::LastValue> {
+async fn count_with_little_cpu(session: &mut Notebook, told: &mut Told) -> Option<sandbox::LastValue> {
     let limits = LimitsRequest { cpu: Some(Duration::from_millis(200)), ..LimitsRequest::default() };
     session.printed("python", "x = 1").await;
     for _ in 0..2 {
         let outcome = session.run(Request { limits, ..request("python", "x += 1\nwhile True: pass") }).await;
         assert_eq!(outcome.status, Status::LimitExceeded(sandbox::LimitKind::Cpu), "{outcome:?}");
-        outcome.state.filter(|state| *state == SessionState::Kept)?;
+        if outcome.state != Some(SessionState::Kept) {
+            told.lost();
+            return None;
+        }
+        told.kept();
     }
     session.run(Request { limits, ..request("python", "x") }).await.value
 }
@@ -166,4 +178,42 @@ async fn memory_that_is_refused_is_an_exception() {
         assert_eq!(outcome.state, Some(SessionState::Kept));
         assert_eq!(session.printed(language, get).await, "2\n", "{code}");
     }
+}
+
+/// The limit is for the session, however many interpreters it has.
+#[tokio::test]
+async fn languages_share_their_memory() {
+    const MOST: &str = "x = bytearray(40 << 20)";
+    let Some(stage) = Stage::start() else { return };
+    let limits = LimitsRequest { memory: Some(sandbox::Bytes::mib(64)), ..LimitsRequest::default() };
+    let opening = || Request { limits, ..request("python", "0") };
+    let others = [
+        ("javascript", "var a = new Uint8Array(SIZE << 20)", "console.log(a.length)"),
+        ("ruby", "a = 'x' * (SIZE << 20)", "puts a.length"),
+    ];
+    for (language, code, get) in others {
+        let mut session = stage.open_as(opening()).await;
+        session.printed(language, &code.replace("SIZE", "40")).await;
+        assert_eq!(session.printed(language, get).await, format!("{}\n", 40 << 20), "alone it has room");
+        let refused = session.cell("python", MOST).await;
+        assert_eq!(refused.status, Status::LimitExceeded(sandbox::LimitKind::Memory), "{language}: {refused:?}");
+        assert_eq!(session.printed("python", "x = 5\nprint(x)").await, "5\n", "{language}");
+        assert_eq!(session.printed(language, get).await, format!("{}\n", 40 << 20));
+    }
+    let mut session = stage.open_as(opening()).await;
+    session.printed("python", MOST).await;
+    for (language, code, get) in others {
+        let refused = session.cell(language, &code.replace("SIZE", "40")).await;
+        assert_eq!(refused.status, Status::LimitExceeded(sandbox::LimitKind::Memory), "{language}: {refused:?}");
+        session.printed(language, &code.replace("SIZE", "4")).await;
+        assert_eq!(
+            session.printed(language, get).await,
+            format!("{}\n", 4 << 20),
+            "{language}: there is room for this"
+        );
+    }
+    // A copy has the same limit.
+    let mut copy = Notebook { session: session.session.fork().await.expect("a copy") };
+    let refused = copy.cell("python", "y = bytearray(20 << 20)").await;
+    assert_eq!(refused.status, Status::LimitExceeded(sandbox::LimitKind::Memory), "{refused:?}");
 }
