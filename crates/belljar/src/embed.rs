@@ -10,8 +10,9 @@ use sandbox::{LiveOutput, Outcome, Policy, Request, Requirement};
 
 use crate::{Settings, engine};
 
-/// What a program that embeds belljar does first, before it has a second thread: belljar starts that very program again as its launcher and as
-/// its workers. When this returns something, the process was one of those, and has only to end.
+/// A program that embeds belljar has to call this first, before it has a second thread: belljar starts that same
+/// program again as its launcher and as its workers. If this returns something, the process was one of those, and only
+/// has to end.
 pub fn helper() -> Option<anyhow::Result<ExitCode>> {
     let asked = std::env::args_os().nth(1)?;
     if asked == engine_native::LAUNCHER_ARGUMENT {
@@ -100,7 +101,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// The most that a run may use, and what it may when it asks for nothing else.
+    /// The most that a run may use, and what it gets when it asks for nothing.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.settings.policy = policy;
         self

@@ -16,7 +16,7 @@ use crate::{Settings, provision};
 /// Starts the native engine. `without` is empty everywhere but in tests of the layers.
 pub async fn native(settings: &Settings, without: Vec<Layer>) -> anyhow::Result<NativeEngine> {
     let config = NativeConfig {
-        // This very binary, also when its file has been replaced since.
+        // This very binary, even if its file has been replaced since.
         launcher: "/proc/self/exe".into(),
         tools: provision::with_own_tools(settings),
         scratch: settings.scratch.clone(),

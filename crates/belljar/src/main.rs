@@ -73,7 +73,7 @@ fn dispatch(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Man => command::manual::page(),
         }
     });
-    // Whoever still reads standard input, or asks an issuer, is not waited for; what ends with its task has time to.
+    // Tasks that still read standard input, or ask an issuer, are not waited for; those that can end get the time to.
     tokio.shutdown_timeout(LAST_TASKS);
     end
 }

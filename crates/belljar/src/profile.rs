@@ -53,7 +53,7 @@ pub(crate) struct Chosen {
 #[derive(Debug)]
 pub(crate) enum Kind {
     Ready(Profile),
-    /// It shows what a server of its kind can that is given these of the original's flags, and serves nobody.
+    /// Only shows what such a server can do when given these of the original's flags, and serves nobody.
     Example {
         flags: Vec<String>,
     },

@@ -62,13 +62,14 @@ async fn direct(gate: &Gate, target: &Authority, reach: Reach) -> Result<Line, R
     Ok(Line { stream, early: Vec::new() })
 }
 
-/// Whether an address is one of this machine's own. A public one leads to what listens on all of them, as no other machine may get to. Only what
-/// is here can be bound to, but where the kernel was told otherwise (`ip_nonlocal_bind`), so that it is asked once more. An address that a router
-/// translates back to this machine is not known here.
+/// Whether an address is one of this machine's own. Through a public one, a client could reach services that listen on
+/// all addresses, as no other machine may. Only local addresses can be bound to, unless the kernel was told otherwise
+/// (`ip_nonlocal_bind`), so it is asked a second time. An address that a router translates back to this machine is not
+/// recognized here.
 pub(crate) fn is_this_machines(address: IpAddr) -> bool {
     /// "No such device". The standard library has no name for it.
     const ENODEV: i32 = 19;
-    /// Of which every interface is a member already, so that nobody is told of one more.
+    /// A group of which every interface is a member already, so joining it is announced to nobody.
     const ALL_HOSTS: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 1);
     let address = address.to_canonical();
     let Ok(socket) = UdpSocket::bind((address, 0)) else { return false };
@@ -85,7 +86,8 @@ pub(crate) fn is_this_machines(address: IpAddr) -> bool {
     }
 }
 
-/// The same of a connection, on which nothing was sent yet: what connects to itself has mostly the same address on both ends.
+/// The same for a connection, before anything is sent on it: one from this machine to itself mostly has the same
+/// address at both ends.
 pub(crate) fn beyond_this_machine(stream: &TcpStream, reach: Reach) -> Result<(), Reason> {
     let failed = |error: io::Error| Reason::Unreachable(error.kind());
     let (ours, theirs) = (stream.local_addr().map_err(failed)?, stream.peer_addr().map_err(failed)?);

@@ -33,7 +33,7 @@ pub(crate) enum HeadError {
 }
 
 impl Head {
-    /// Reads to the empty line, and whatever comes with it. For how long, the caller says.
+    /// Reads up to the empty line, and whatever comes along with it. The caller decides for how long.
     pub(crate) async fn read(from: impl AsyncRead + Unpin) -> Result<Self, HeadError> {
         let mut bytes = Vec::with_capacity(MAX_BYTES);
         let mut from = from.take(MAX_BYTES as u64);
@@ -56,7 +56,8 @@ pub(crate) fn target(head: &[u8]) -> Result<Authority, HeadError> {
     let mut headers = [EMPTY_HEADER; MAX_HEADERS];
     let mut request = Request::new(&mut headers);
     match request.parse(head) {
-        // An end before the end that we found is an empty line of another kind: nobody must read this differently than we do.
+        // Some would see an earlier end, at an empty line of another kind: nobody must read this differently than we
+        // do.
         Ok(Status::Complete(length)) if length == head.len() => {}
         Err(Error::TooManyHeaders) => return Err(HeadError::Long),
         Ok(_) | Err(_) => return Err(HeadError::Malformed),
@@ -67,9 +68,9 @@ pub(crate) fn target(head: &[u8]) -> Result<Authority, HeadError> {
     }
 }
 
-/// A request in the clear: whom it wants to reach, and its head as that one is to get it.
+/// A request in plain HTTP: whom it wants to reach, and its head as that host is to get it.
 ///
-/// One for a connection: what comes behind it on the same one goes to the same host, whatever it says.
+/// One for each connection: whatever follows on it goes to the same host, whatever it says.
 pub(crate) fn plain(head: &[u8]) -> Result<(Authority, Vec<u8>), HeadError> {
     let mut headers = [EMPTY_HEADER; MAX_HEADERS];
     let mut request = Request::new(&mut headers);

@@ -26,7 +26,7 @@ const WEB: &[u16] = &[80, 443];
 const NOT_PUBLIC: &[&str] = &["localhost", "local", "internal", "home.arpa"];
 
 impl Pattern {
-    /// Reads one. An address is none.
+    /// Reads a pattern. An address is not one.
     pub fn parse(text: &str) -> Result<Self, HostError> {
         let (name, port) = match text.split_once(':') {
             Some((name, port)) => (name, Some(parse_port(port).ok_or(HostError::Port)?)),

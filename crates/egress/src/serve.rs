@@ -20,8 +20,8 @@ use crate::tunnel;
 const FAREWELL: Duration = Duration::from_secs(1);
 const FAREWELL_BYTES: u64 = 1 << 20;
 
-/// Serves on a listening TCP socket of a jail. Ends every connection when it is dropped, and when it returns: `Ok` for the reason that is then
-/// in the log, an error if `listener` is no such socket, or one that strangers could reach.
+/// Serves on a listening TCP socket of a jail. Every connection ends when this is dropped or returns: with `Ok` for the
+/// reason that is then in the log, with an error if `listener` is no such socket, or one that strangers could reach.
 ///
 /// The jail must not keep the socket: it could make the shared description blocking, and with it a thread of the server.
 pub async fn serve(listener: OwnedFd, gate: Gate, log: &Log) -> io::Result<()> {
@@ -105,7 +105,7 @@ async fn open(client: &mut TcpStream, gate: &Gate, log: &Log) -> Result<Opened, 
     }
 }
 
-/// Whoever asked in the clear hears from the far end.
+/// A client that asked in plain HTTP hears from the far end.
 const NOTHING: &[u8] = b"";
 const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 

@@ -1,5 +1,5 @@
-//! Package clients: programs of others, which install packages behind the walls that guests have. They never meet a guest's code; what
-//! they have beside a guest is folders that they can write to, and a way out to registries.
+//! Package clients: other people's programs, which install packages behind the same walls that guests have. They never
+//! meet a guest's code. What they have beyond a guest is folders that they can write to, and a way out to registries.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub struct Client<'a> {
     pub program: PathBuf,
     /// Its arguments, without the zeroth.
     pub arguments: Vec<String>,
-    /// Variables, beside the few that every program has.
+    /// Variables, besides the few that every program has.
     pub environment: Vec<(String, String)>,
     /// Files in the folder where it starts.
     pub files: Vec<(String, Vec<u8>)>,
@@ -28,11 +28,12 @@ pub struct Client<'a> {
     pub reads: Vec<PathBuf>,
     /// Folders that it can write to.
     pub writes: Vec<Folder>,
-    /// A folder of the operator's that it can change, shown where it is. What is made there is the folder's owner's.
+    /// One of the operator's folders, which it can change, shown at its own path. What is made there belongs to the
+    /// folder's owner.
     pub changes: Option<PathBuf>,
     /// Where it starts, if not where its files are.
     pub folder: Option<PathBuf>,
-    /// Whom it can reach, and where that is written down. Nobody without.
+    /// Whom it can reach, and where that is logged. Nobody if `None`.
     pub way_out: Option<(&'a egress::Gate, &'a egress::Log)>,
     /// How long it may take.
     pub wall: Duration,
@@ -54,35 +55,35 @@ pub struct ClientEnd {
     pub status: Status,
     /// What it printed.
     pub stdout: String,
-    /// What it said beside that.
+    /// What it wrote to standard error.
     pub stderr: String,
 }
 
-/// A Python interpreter of this host, in its own words.
+/// A Python interpreter of this host, as it describes itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interpreter {
     /// The program that runs use.
     pub program: PathBuf,
-    /// What has to be shown of the host for it, beside what every guest sees.
+    /// What of the host has to be shown for it, besides what every guest sees.
     pub reads: Vec<PathBuf>,
-    /// Such as `3.11.2`.
+    /// For example `3.11.2`.
     pub version: String,
-    /// What its compiled modules are made for, such as `cpython-311-x86_64-linux-gnu`.
+    /// What its compiled modules are built for, for example `cpython-311-x86_64-linux-gnu`.
     pub platform: String,
     /// Where its packages are.
     pub site: Vec<PathBuf>,
 }
 
-/// Much more than any client prints that is well.
+/// Much more than any healthy client prints.
 const MOST_OUTPUT: Bytes = Bytes::mib(8);
 
-/// Files that a client makes belong, on a server that is root, to a user of that run alone; the next one has another. So others can write
-/// them too, where others can come to them: in folders of ours, nobody can.
+/// Under a root server, files that a client makes belong to a user that only this run has, and the next client is
+/// another one. So they are made writable for all, in our own folders, which nobody else can reach.
 const FOR_ALL: &str = r#"umask 0 && cd "$0" && exec "$@""#;
-/// Not so in a folder of the operator's, where everybody may come.
+/// But not in one of the operator's folders, which anyone may be able to reach.
 const FOR_OWNER: &str = r#"umask 022 && cd "$0" && exec "$@""#;
 
-/// Where a client finds its way out, an HTTP proxy.
+/// Where a client finds its way out, which is an HTTP proxy.
 pub const WAY_OUT: std::net::SocketAddrV4 = jail::EGRESS;
 
 const DESCRIBE: &str = "import json, site, sys, sysconfig
@@ -94,7 +95,7 @@ print(json.dumps({
 }))";
 
 impl NativeEngine {
-    /// Whether programs can have folders and a way out here: that takes namespaces.
+    /// Whether programs can have folders and a way out here, which takes namespaces.
     pub fn can_run_clients(&self) -> bool {
         matches!(self.shared.walls(), Ok(jail::Walls::Namespaces { .. })) && self.shared.without.is_empty()
     }
@@ -139,7 +140,7 @@ impl Shared {
             wall: client.wall,
             cpu: client.wall.saturating_mul(4),
             memory: Bytes::gib(2),
-            // Also the largest file that it can make, anywhere.
+            // Also limits the largest file that it can make, anywhere.
             disk: Bytes::gib(8),
             processes: 256,
             ..Limits::CEILING

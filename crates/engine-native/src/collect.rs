@@ -1,5 +1,5 @@
-//! What a run left in its workspace. The guest made all of it: names, links, depth, sizes. Nothing here follows a link, blocks on a FIFO
-//! or reads more than its caps.
+//! What a run left in its workspace. The guest made all of it: names, links, depth, sizes. Nothing here follows a link,
+//! blocks on a FIFO or reads more than its caps.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr};
@@ -14,9 +14,9 @@ use std::rc::Rc;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, openat2, statat};
 use sandbox::{Collect, OutputFile, SkipReason, SkippedFile, WorkspacePath};
 
-/// The most entries that are looked at. The guest pays in its own file limit; we pay in time.
+/// The most entries that are looked at. The guest pays out of its own file limit; we pay in time.
 const MAX_ENTRIES: usize = 100_000;
-/// How deep folders are looked into. Each on the way down is open while those in it are looked at.
+/// How many levels of folders are looked into. All folders on the way down are kept open.
 const MAX_DEPTH: usize = 64;
 
 /// What was found.
@@ -29,7 +29,7 @@ pub(crate) struct Collected {
 /// A file as it was given to the run: its path and contents.
 pub(crate) type Given<'a> = (&'a str, &'a [u8]);
 
-/// Everything below `workspace` that is not one of `given` as it was given.
+/// Everything below `workspace`, except files of `given` that are unchanged.
 pub(crate) fn collect(workspace: &OwnedFd, given: &[Given<'_>], wanted: Collect) -> Collected {
     let mut collection = Collection::new(given, wanted);
     let missed = walk(workspace, &[], |entry| {
@@ -46,15 +46,16 @@ pub(crate) fn collect(workspace: &OwnedFd, given: &[Given<'_>], wanted: Collect)
     collection.finish()
 }
 
-/// What a workspace held when it was last looked at: of each path and of what was there a hash, since a guest chooses how long and how many
-/// its paths are, and sessions stay. The hashes' keys are secret, so no guest can make two that are alike.
+/// What a workspace held when it was last looked at, as a hash of each path and of what was there: a guest chooses how
+/// many paths it has and how long they are, and sessions stay. The hashes' keys are secret, so no guest can produce a
+/// collision.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
     keys: [RandomState; 2],
     seen: HashMap<[u64; 2], u64>,
 }
 
-/// What was behind a name.
+/// What a name stood for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Seen {
     File(Stamp),
@@ -64,7 +65,7 @@ enum Seen {
     Missed(Discriminant<SkipReason>),
 }
 
-/// A guest can set anything about a file but when that was done.
+/// A guest can set anything about a file except its change time.
 type Stamp = (u64, i64, i64, i64);
 
 fn stamp(stat: &Stat) -> Stamp {
@@ -86,7 +87,7 @@ impl Survey {
         Self::default().changes(workspace, Collect::Names, Told::Nothing).1
     }
 
-    /// Files that were made or changed since, what of them is not brought, and a survey of now.
+    /// Files that were made or changed since, those that are not brought back, and a survey of the present state.
     pub(crate) fn changes(&self, workspace: &OwnedFd, wanted: Collect, told: Told) -> (Collected, Self) {
         let mut collection = Collection::new(&[], wanted);
         let mut now = Self { keys: self.keys.clone(), seen: HashMap::new() };
@@ -129,12 +130,12 @@ impl Survey {
 /// What a look at a workspace is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// To know it the next time.
+    /// To compare with the next time.
     Nothing,
     Changes,
 }
 
-/// The files that are not in a folder, by name.
+/// The names of the files at the top level.
 pub(crate) fn files_at_top(workspace: &OwnedFd) -> Vec<CString> {
     let mut names = Vec::new();
     // Those come first.
@@ -148,17 +149,17 @@ pub(crate) fn files_at_top(workspace: &OwnedFd) -> Vec<CString> {
     names
 }
 
-/// One that a walk comes by.
+/// Something that a walk comes across.
 pub(crate) struct Entry<'a> {
-    /// From the workspace.
+    /// Relative to the workspace.
     pub(crate) path: &'a [u8],
-    /// What it is in, and its name there.
+    /// The folder it is in, and its name there.
     folder: BorrowedFd<'a>,
     name: &'a CStr,
     pub(crate) found: Found<'a>,
 }
 
-/// What a walk finds.
+/// The kinds of things that a walk finds.
 pub(crate) enum Found<'a> {
     File(&'a Stat),
     Folder,
@@ -166,9 +167,11 @@ pub(crate) enum Found<'a> {
     Other(&'a Stat),
 }
 
-/// Tells of everything below a folder of the workspace, until `found` says that it is enough. What could not be looked at, and why.
+/// Reports everything below a folder of the workspace, until `found` says that it is enough. Returns what could not be
+/// looked at, and why.
 ///
-/// Each is opened from the folder that it was found in: from the workspace, the kernel would walk the whole way again for each.
+/// Each entry is opened from the folder it was found in: if it were opened from the workspace, the kernel would have to
+/// walk the whole path every time.
 pub(crate) fn walk(
     workspace: &OwnedFd,
     top: &[u8],
@@ -228,17 +231,17 @@ pub(crate) fn walk(
     missed
 }
 
-/// A folder that is to be looked into.
+/// A folder still to be looked into.
 struct Pending {
-    /// What it was found in; `None` for the workspace.
+    /// The folder it was found in; `None` for the workspace.
     parent: Option<Rc<OwnedFd>>,
-    /// Where in its path the part begins that leads there from its parent.
+    /// Where its own name begins in its path.
     name_at: usize,
     path: Vec<u8>,
     depth: usize,
 }
 
-/// Does what may take long, for a guest decides how much there is, while the server's other tasks go on.
+/// Does work that may take long, since a guest decides how much there is, while the server's other tasks go on.
 pub(crate) fn beside_others<T>(work: impl FnOnce() -> T) -> T {
     use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -249,7 +252,7 @@ pub(crate) fn beside_others<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Notes what could not be looked at, as far as anybody will be told: the guest chooses how much there is.
+/// Notes what could not be looked at, but no more than will be reported: the guest chooses how much there is.
 fn miss(missed: &mut Vec<(Vec<u8>, SkipReason)>, path: Vec<u8>, reason: SkipReason) {
     if missed.len() < SkippedFile::MAX_COUNT {
         missed.push((path, reason));
@@ -280,7 +283,7 @@ impl<'a> Collection<'a> {
         let Ok(checked) = WorkspacePath::new(OsStr::from_bytes(path)) else {
             return self.skip(path, SkipReason::Name);
         };
-        // NONBLOCK: should it have become a FIFO since, the open does not wait for a writer.
+        // NONBLOCK: if it has become a FIFO since, the open does not wait for a writer.
         let Ok(file) = open_beneath(entry.folder, entry.name.to_bytes(), OFlags::NONBLOCK | OFlags::NOCTTY) else {
             return self.skip(path, SkipReason::Unreadable);
         };
@@ -320,7 +323,8 @@ impl<'a> Collection<'a> {
     }
 }
 
-/// Opens below the workspace and nowhere else: no link, no `..`, no other file system, checked by the kernel as it walks.
+/// Opens a path below the workspace and nowhere else: no link, no `..`, no other file system, checked by the kernel as
+/// it walks.
 pub(crate) fn open_beneath(workspace: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let resolve =
         ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
@@ -330,7 +334,7 @@ pub(crate) fn open_beneath(workspace: BorrowedFd<'_>, path: &[u8], flags: OFlags
 
 fn read(file: &File, size: u64) -> Option<Vec<u8>> {
     let mut contents = Vec::new();
-    // Never more than the size that the budget was checked with, should it grow meanwhile.
+    // Never more than the size that was checked against the budget, even if the file is growing.
     file.take(size).read_to_end(&mut contents).ok()?;
     Some(contents)
 }

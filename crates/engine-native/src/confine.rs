@@ -1,4 +1,5 @@
-//! Programs of our own behind this host's walls: what hosts guests of another engine is locked down like a guest.
+//! Our own programs behind this host's walls: a process that hosts another engine's guests is locked down as a guest
+//! is.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -13,10 +14,10 @@ use crate::error::NativeError;
 use crate::launcher::{in_time, watched};
 use crate::{NativeEngine, Shared};
 
-/// A program of ours.
+/// One of our own programs.
 #[derive(Debug)]
 pub struct Program {
-    /// Its file, which is shown to it in addition to what every guest sees.
+    /// Its file, shown to it on top of what every guest sees.
     pub executable: PathBuf,
     /// Its arguments, without the zeroth.
     pub arguments: Vec<String>,
@@ -24,7 +25,7 @@ pub struct Program {
     pub memory: Bytes,
     /// The most threads it may have.
     pub threads: u32,
-    /// Its standard input, by which we speak to it. Its output goes nowhere.
+    /// Its standard input, over which we speak to it. Its output is discarded.
     pub stdin: OwnedFd,
 }
 

@@ -1,5 +1,5 @@
-//! What a program shows beside its output: frames of JSON that it wrote, each behind its length in decimal and a line feed. The guest made
-//! all of it.
+//! What a program shows besides its output: JSON frames, each preceded by its length in decimal and a line feed. The
+//! guest made all of it.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -10,16 +10,17 @@ use sandbox::Display;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// The file that makes Python show things, and with which a run has a descriptor 3 for them.
+/// The file that makes Python show things. A run that has it gets a descriptor 3 to show them on.
 pub(crate) const SUPPORT: (&str, &str) = ("rich.py", include_str!("../../../runtimes/python/driver/rich.py"));
 
-/// The most that one frame has, and all of a run that has no session: all displays, encoded, and a value.
+/// The largest frame, and the most that a run without a session may show: all displays, encoded, and a value.
 pub(crate) const MOST: usize = 64 << 20;
 
-/// How many of those that a run shows are looked at: what is not what it says it is does not count as shown.
+/// How many of the things that a run shows are looked at: those that are not what they claim to be do not count as
+/// shown.
 pub(crate) const MOST_LOOKED_AT: usize = 10 * Display::MAX_COUNT;
 
-/// Something to show, as a guest says it.
+/// Something to show, as the guest describes it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Shown {
     mime: String,
@@ -30,7 +31,7 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// It, if it is what it says it is.
+    /// The display, if it is what it claims to be.
     pub(crate) fn check(self) -> Option<Display> {
         let data = match (self.text, self.base64) {
             (Some(text), None) => text.into_bytes(),
@@ -45,16 +46,17 @@ pub(crate) fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde_json::Value>(text).is_ok()
 }
 
-/// What was read, to be taken apart.
+/// What has been read, to be split into frames.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     read: Vec<u8>,
-    /// What is taken already stays until more is read: a guest chooses how many frames there are, and the rest is moved once for all.
+    /// Bytes already taken stay until more is read: a guest chooses how many frames there are, so the rest is moved
+    /// once for all of them.
     taken: usize,
 }
 
 impl Frames {
-    /// Takes the next frame, if it is whole; `Err` when what comes next can be none.
+    /// Takes the next frame, if it is complete; `Err` if what comes next cannot be one.
     pub(crate) fn take<T: DeserializeOwned>(&mut self) -> Result<Option<T>, NoFrame> {
         /// Longer than any length in decimal.
         const HEAD: usize = 16;
@@ -71,9 +73,10 @@ impl Frames {
         Ok(Some(frame))
     }
 
-    /// Where more is read into.
+    /// The buffer to read more into.
     pub(crate) fn rest(&mut self) -> &mut Vec<u8> {
-        /// What may stay reserved for frames to come: a guest chooses how large one is, and those who wait for their next cell are many.
+        /// What may stay reserved for later frames: a guest chooses how large one is, and many interpreters wait for
+        /// their next cell.
         const KEPT: usize = 64 << 10;
         self.read.drain(..self.taken);
         if self.taken > KEPT {
@@ -84,11 +87,11 @@ impl Frames {
     }
 }
 
-/// What was read is none.
+/// What was read is not a frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NoFrame;
 
-/// What a run showed, from the file that it wrote to, as far as it can be understood.
+/// What a run showed, read from the file that it wrote to, as far as it makes sense.
 pub(crate) fn read(mut file: File) -> Vec<Display> {
     let mut frames = Frames::default();
     if file.seek(SeekFrom::Start(0)).and_then(|_| file.take(MOST as u64).read_to_end(frames.rest())).is_err() {
@@ -118,7 +121,7 @@ mod tests {
         }
     }
 
-    /// Moving the rest for each of these would take minutes.
+    /// Moving the rest after each of these would take minutes.
     #[test]
     fn many_frames_take_no_longer_than_their_bytes() {
         const COUNT: usize = 1 << 20;

@@ -1,7 +1,8 @@
 //! The Python that a caller's programs run on: the host's own, or an environment that the operator allows.
 //!
-//! An environment is shown to guests where it is, read-only, with the Python that it was made of. What is in it is the operator's: callers
-//! choose among what the operator lists, and nothing that they say is opened outside of that.
+//! An environment is shown to guests at its own path, read-only, along with the Python that it was made from. What is
+//! in it is the operator's responsibility: callers choose among what the operator lists, and nothing they say makes us
+//! open anything outside of that.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,23 +22,23 @@ use crate::error::NativeError;
 use crate::tools::{self, FoundTool};
 use crate::{NativeEngine, Shared, Tool};
 
-/// Callers whose choice is remembered. Beyond that, nobody's is until the server starts again.
+/// How many callers' choices are remembered. Beyond that, no new caller can choose until the server is restarted.
 const MOST_CALLERS: usize = 10_000;
-/// Of a package's metadata, whose name and version are at the start, and of an environment's configuration.
+/// How much is read of a package's metadata, whose name and version come first, and of an environment's configuration.
 const MOST_METADATA: u64 = 16 << 10;
 const PYTHON: &str = "python";
 
 /// What the operator allows, and what callers chose.
 #[derive(Debug, Default)]
 pub(crate) struct Chosen {
-    /// Environments may be here and below.
+    /// Environments may be here or below.
     allowed: Vec<PathBuf>,
-    /// For whoever chose nothing.
+    /// For callers who have chosen nothing.
     default: Option<Arc<Environment>>,
     by_caller: Mutex<HashMap<Principal, Option<Arc<Environment>>>>,
 }
 
-/// An environment that was looked at.
+/// An environment that has been inspected.
 #[derive(Debug)]
 pub(crate) struct Environment {
     kind: EnvironmentKind,
@@ -65,7 +66,7 @@ impl Chosen {
 }
 
 impl Shared {
-    /// What was configured at start. `environment` is the operator's own word, and needs no list.
+    /// What was configured at start. `environment` is the operator's own choice, and need not be on the list.
     pub(crate) fn configured(&self, environment: Option<&Path>, allowed: &[PathBuf]) -> Result<Chosen, Refusal> {
         let default = environment
             .map(|path| {
@@ -158,14 +159,14 @@ impl Environments for NativeEngine {
         Box::pin(async move {
             let before = self.shared.chosen.of(caller);
             let shared = Arc::clone(&self.shared);
-            // Whatever a folder of somebody else's is on, a slow disk or another machine, nobody else waits for it.
+            // The folder may be on a slow disk or another machine; only this caller waits for it.
             let chosen = tokio::task::spawn_blocking(move || shared.choose(&wanted)).await;
             let broken = |_| Refusal::new("path", "the environment could not be looked at", "try again");
             self.shared.chosen.set(caller, chosen.map_err(broken)??)?;
             match self.shared.describe_environment(caller).await {
                 Ok(info) => Ok(info),
                 Err(error) => {
-                    // One that does not work is not kept.
+                    // An environment that does not work is not kept.
                     self.shared.chosen.set(caller, before)?;
                     let hint = "make the environment anew, or use another";
                     Err(Refusal::new("path", format!("that environment's Python does not run here: {error}"), hint))
@@ -200,10 +201,10 @@ struct Found {
     python: PathBuf,
 }
 
-/// What is at a path that is allowed: an environment, or a project with one. Nothing else is looked at: a caller that names any path would
-/// else hear what is there.
+/// What is at an allowed path: an environment, or a project with one. Nothing outside is looked at: otherwise callers
+/// could name any path and learn what is there.
 fn find(path: &Path, allowed: &[PathBuf]) -> Option<Found> {
-    // Links on the way are followed once, here; what counts is where they lead.
+    // Links in the path are followed once, here; what counts is where they lead.
     let real = |path: &Path| fs::canonicalize(path).ok().filter(|path| is_below(path, allowed));
     let root = real(path)?;
     let within = |root: PathBuf| {
@@ -223,7 +224,7 @@ fn find(path: &Path, allowed: &[PathBuf]) -> Option<Found> {
     within(root.clone()).or_else(|| within(real(&root.join(".venv"))?))
 }
 
-/// Where a wanted environment may be.
+/// Where the wanted environment may be.
 fn places(wanted: &EnvironmentRequest, allowed: &[PathBuf]) -> Result<Vec<PathBuf>, Refusal> {
     match (&wanted.path, &wanted.name) {
         (Some(path), _) if path.is_absolute() => Ok(vec![path.clone()]),
@@ -255,7 +256,8 @@ fn listed(allowed: &[PathBuf]) -> String {
     allowed.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ")
 }
 
-/// The same for what is not there and for what is not allowed: which of them is none of the caller's business.
+/// One answer for a path with nothing there and for one that is not allowed: the difference is none of the caller's
+/// business.
 fn nothing_at(path: &Path, allowed: &[PathBuf]) -> Refusal {
     let message = format!("there is no Python environment at `{}` that this server's operator allows", path.display());
     let hint = format!(
@@ -265,7 +267,7 @@ fn nothing_at(path: &Path, allowed: &[PathBuf]) -> Refusal {
     Refusal::new("path", message, hint)
 }
 
-/// Names and versions from the metadata in a folder of packages.
+/// Names and versions, from the metadata in a folder of packages.
 fn packages_in(site: &Path) -> Vec<PackageVersion> {
     let entries = fs::read_dir(site).into_iter().flatten().flatten();
     let metadata = entries.filter_map(|entry| {
@@ -290,7 +292,8 @@ fn described(path: &Path) -> Option<PackageVersion> {
     Some(PackageVersion { name: field("Name")?, version: field("Version")? })
 }
 
-/// The start of a file's text. Of a file: a FIFO is opened without waiting for whoever writes to it, and a device is not read.
+/// The start of a file's text. Only of a regular file: a FIFO is opened without waiting for a writer, and a device is
+/// not read.
 fn start_of(path: &Path) -> io::Result<String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);

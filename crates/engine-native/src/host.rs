@@ -1,4 +1,4 @@
-//! What this host gives: found by building the whole jail once, at start, from the strongest walls down.
+//! What this host gives us: found out by building the whole jail once, at start, from the strongest walls down.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use crate::launcher::LauncherProcess;
 use crate::recipe;
 use crate::run::{self, Input};
 
-/// What a probe found, and what the operator can do about the rest.
+/// What a probe found, and what the operator can do about what is missing.
 #[derive(Debug, Clone)]
 pub struct HostReport {
     /// What runs get.
@@ -33,7 +33,7 @@ pub struct LayerReport {
     pub name: String,
     /// Whether it stands.
     pub stands: bool,
-    /// What was looked at, or why it is not there.
+    /// What was looked at, or why the layer is missing.
     pub evidence: String,
 }
 
@@ -53,10 +53,10 @@ pub(crate) enum WallKind {
     Landlock { parent: PathBuf },
 }
 
-/// Scoped signals came with this version; without them guests of one user could signal each other and the server.
+/// This version brought scoped signals; without them one user's guests could signal each other and the server.
 const LANDLOCK_FOR_LANDLOCK_LEVEL: u32 = 6;
 
-/// Layers that stand between a guest and the host: one that is not seen standing means no level at all.
+/// Layers that stand between a guest and the host. If one is not seen standing, there is no level at all.
 const REQUIRED: &[&str] = &[
     "user-namespace",
     "pid-namespace",
@@ -226,11 +226,11 @@ const ABSENT_WITHOUT_NAMESPACES: &[&str] = &[
     "disk-quota",
 ];
 
-/// Parts of Landlock by the version that brought them. Behind namespaces they back up other walls.
+/// Parts of Landlock, by the version that introduced them. With namespaces they only back up other walls.
 const LANDLOCK_PARTS: &[(u32, &str)] =
     &[(2, "landlock-refer"), (3, "landlock-truncate"), (5, "landlock-ioctl"), (6, "landlock-scope")];
 
-/// Layers that were not looked for because they cannot be there.
+/// Layers that were not looked for because they cannot exist.
 fn absent(level: Level) -> Vec<LayerReport> {
     let absent = |name: &str, evidence: String| LayerReport { name: name.to_owned(), stands: false, evidence };
     let mut layers = Vec::new();
@@ -247,10 +247,10 @@ fn absent(level: Level) -> Vec<LayerReport> {
     layers
 }
 
-/// Makes the directory that scratch directories go into, or takes the one that is there if it is ours alone: in a shared `/tmp`
-/// somebody else could have made it first.
+/// Makes the parent of the scratch directories, or takes an existing one if it is ours alone: in a shared `/tmp`,
+/// someone else could have made it first.
 fn make_scratch(path: &Path) -> io::Result<()> {
-    // Guests of a root server have user ids of their own and must be able to pass through.
+    // A root server's guests have user ids of their own, and must be able to pass through.
     fs::DirBuilder::new().recursive(true).mode(0o711).create(path)?;
     let metadata = fs::symlink_metadata(path)?;
     let is_ours =
@@ -262,7 +262,7 @@ fn make_scratch(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What would make it better, given what this host says about itself.
+/// How the operator could get stronger isolation, judging by what this host says about itself.
 fn advice(level: Level, memory: Option<CgroupKind>) -> Vec<String> {
     let says = |file: &str, value: &str| fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
     let mut advice = Vec::new();
@@ -312,7 +312,7 @@ fn advice(level: Level, memory: Option<CgroupKind>) -> Vec<String> {
     advice
 }
 
-/// Whether the operator accepts this level; the sentence says what to do when not.
+/// Whether the operator accepts this level; if not, the error says what to do.
 pub(crate) fn accepts(requirement: Requirement, report: &HostReport) -> Result<(), sandbox::Refusal> {
     let level = report.isolation.level;
     if requirement.accepts(level) {

@@ -14,18 +14,19 @@ use tokio::io::unix::AsyncFd;
 
 use crate::error::NativeError;
 
-/// The argument with which the binary becomes the launcher.
+/// The argument that turns the binary into the launcher.
 pub const LAUNCHER_ARGUMENT: &str = "__launcher";
 
-/// How long a launcher may take for what it is asked, jails with all their files included. It has other things to do, but not for so long.
+/// How long a launcher may take to do what it is asked, up to jails with all their files. It has other things to do,
+/// but none that take this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What comes of something that takes the launcher, unless that says nothing.
+/// The result of something that needs the launcher, or an error if the launcher stays silent.
 pub(crate) async fn in_time<T>(asked: impl Future<Output = Result<T, NativeError>>) -> Result<T, NativeError> {
     tokio::time::timeout(PATIENCE, asked).await.unwrap_or(Err(NativeError::LauncherSilent))
 }
 
-/// A launcher, and another one when it dies.
+/// A launcher, replaced by another one when it dies.
 #[derive(Debug)]
 pub(crate) struct LauncherProcess {
     executable: PathBuf,
@@ -45,7 +46,7 @@ impl LauncherProcess {
         Ok(Self { executable: executable.to_owned(), current: Mutex::new(Arc::new(live)) })
     }
 
-    /// Orders a run. A launcher that died since the last order is replaced; its runs died with it.
+    /// Orders a run. If the launcher has died since the last order, it is replaced; its runs died with it.
     pub(crate) async fn order(
         &self,
         spec: &Spec,
@@ -70,7 +71,7 @@ impl LauncherProcess {
         ask(&self.live().socket, |launcher| launcher.show(session, source, target)).await?.map_err(NativeError::Jail)
     }
 
-    /// How often the kernel ended a process of a session for want of memory.
+    /// How often the kernel killed a process of a session for lack of memory.
     pub(crate) async fn memory_kills(&self, session: &Monitor) -> Result<u64, NativeError> {
         Ok(ask(&self.live().socket, |launcher| launcher.count(session)).await?.oom_kills)
     }
@@ -79,7 +80,7 @@ impl LauncherProcess {
         Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A new launcher, unless another run has replaced the dead one already.
+    /// A new launcher, unless another run has already replaced the dead one.
     fn replace(&self, dead: &Arc<Live>) -> Result<Arc<Live>, NativeError> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if Arc::ptr_eq(&current, dead) {
@@ -100,7 +101,7 @@ impl Drop for Live {
     fn drop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         if !matches!(child.try_wait(), Ok(Some(_))) {
-            // The socket is closed after this, which ends the launcher. One that was killed may still be on its way out.
+            // Closing the socket, right after this, ends the launcher. One that was killed may still be exiting.
             thread::Builder::new().spawn(move || child.wait()).ok();
         }
     }
@@ -123,7 +124,7 @@ fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::NotConnected)
 }
 
-/// Why a launcher did not do what it was asked: it is gone, or could not be asked.
+/// Why a launcher did not do what it was asked: it is gone, or could not be reached.
 fn unreached(error: io::Error) -> NativeError {
     if is_gone(&error) || error.kind() == io::ErrorKind::UnexpectedEof {
         NativeError::LauncherGone(error)

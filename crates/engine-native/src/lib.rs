@@ -1,4 +1,4 @@
-//! The native engine: the host's own interpreters and compilers, each run in a Linux jail of its own.
+//! The native engine: runs the host's own interpreters and compilers, each run in a Linux jail of its own.
 #![cfg(target_os = "linux")]
 
 mod client;
@@ -46,32 +46,33 @@ use tools::FoundTool;
 /// What the engine is started with.
 #[derive(Debug, Clone)]
 pub struct NativeConfig {
-    /// The program that becomes the launcher when its first argument is [`LAUNCHER_ARGUMENT`]: belljar itself.
+    /// The program that becomes the launcher if its first argument is [`LAUNCHER_ARGUMENT`]: belljar itself.
     pub launcher: PathBuf,
     /// Where tools are looked for.
     pub tools: ToolSearch,
-    /// Holds runs' scratch directories on hosts without namespaces. Made if missing; nobody else may be able to write there.
+    /// Holds runs' scratch directories on hosts without namespaces. Made if missing; nobody else may be able to write
+    /// there.
     pub scratch: PathBuf,
-    /// The weakest isolation that is accepted.
+    /// The weakest isolation that is acceptable.
     pub require: Requirement,
     /// The environment that Python programs run in, if not the host's own Python.
     pub environment: Option<PathBuf>,
     /// Where callers may choose environments.
     pub environments: Vec<PathBuf>,
-    /// Whether interpreters are started ahead of programs, for a server that will see more of them.
+    /// Whether interpreters are started ahead of programs, which pays off in a server that will see more of them.
     pub ahead: Ahead,
-    /// Layers to leave out, for tests that show what each is for. Anything here makes the level `none`.
+    /// Layers to leave out, for tests that show what each one is for. Anything here makes the level `none`.
     pub without: Vec<Layer>,
 }
 
 /// Whether interpreters wait for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ahead {
-    /// None does.
+    /// None do.
     Never,
-    /// One does after each program, for the next like it.
+    /// After each program, one is started for the next like it.
     AfterEach,
-    /// A program that finds none has one started that waits for it: for tests, which then know what they test.
+    /// A program that finds none has one started and waits for it: for tests, which then know what they are testing.
     Always,
 }
 
@@ -149,7 +150,7 @@ impl NativeEngine {
         self.shared.tool(language).is_ok()
     }
 
-    /// What was found about this host.
+    /// What was found out about this host.
     pub fn report(&self) -> &HostReport {
         &self.shared.report
     }
@@ -161,14 +162,14 @@ impl Engine for NativeEngine {
     }
 
     fn serves(&self, language: &'static Language) -> Result<(), Refusal> {
-        // With layers left out, the tests' own flag, the level is none and nobody claims otherwise.
+        // With layers left out, which only tests do, the level is none and nobody claims otherwise.
         if self.shared.without.is_empty() {
             host::accepts(self.shared.require, &self.shared.report)?;
         }
         if self.shared.tool(language).is_ok() {
             return Ok(());
         }
-        // What `apt-get` brings is easiest to get.
+        // A package that `apt-get` installs is the easiest to get.
         let packages = || language.toolchains.iter().map(|toolchain| toolchain.package);
         let debian = packages().find(|package| matches!(package, Package::Debian(_)));
         let hint = match debian.or_else(|| packages().next()) {
@@ -235,7 +236,7 @@ impl Shared {
                 None => self.run_cold(&plan, &tool, &given, live).await,
             }
         };
-        // The version is asked for beside the first run of a language, not before it.
+        // The version is queried alongside the first run of a language, not before it.
         let (finished, runtime) = tokio::join!(run, self.describe_tool(&tool, language));
         let (finished, runtime) = (finished?, runtime.unwrap_or_else(|_| tool.describe(language, String::new())));
 
@@ -318,13 +319,14 @@ impl Shared {
         Ok(version_in(&answer).unwrap_or_default().to_owned())
     }
 
-    /// What runs a language here. One that was not here may have come since, with a tool that belljar got.
+    /// What runs a language here. A language without a tool at start may have one by now, installed by belljar.
     fn tool(&self, language: &'static Language) -> Result<Arc<Tool>, NativeError> {
         let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tool) = tools.get(language.id) {
             return Ok(Arc::clone(tool));
         }
-        // Asked before every run whose language is not here: no search for what cannot have come.
+        // This is checked before every run whose language is missing, so there is no search unless one could have been
+        // installed.
         let may_have_come = tools::has_own(language, &self.search);
         let found = may_have_come.then(|| tools::find(language, &self.search, &self.view, |_| true)).flatten();
         let found = found.ok_or(NativeError::ToolGone(language.id))?;
@@ -333,7 +335,7 @@ impl Shared {
         Ok(tool)
     }
 
-    /// What runs this program: for Python, its caller may have chosen.
+    /// What runs this program; for Python, its caller may have chosen.
     fn tool_for(&self, plan: &Plan) -> Result<Arc<Tool>, NativeError> {
         let language = plan.language();
         let chosen = if language.id == "python" { self.chosen.of(plan.principal()) } else { None };
@@ -350,13 +352,14 @@ impl Shared {
         Ok(Arc::new(Tool { found, version: OnceCell::new() }))
     }
 
-    /// Whether what a plan is granted can be given here. Folders need a root of the run's own, and every layer around it.
+    /// Whether this host can give a plan what it is granted. Folders need a root of the run's own, and every layer
+    /// around it.
     fn can_grant(&self, plan: &Plan) -> Result<(), NativeError> {
         let is_possible = matches!(self.walls()?, jail::Walls::Namespaces { .. }) && self.without.is_empty();
         if is_possible || plan.granted().is_empty() { Ok(()) } else { Err(NativeError::NoGrants) }
     }
 
-    /// The walls around a run to which this is granted.
+    /// The walls around a run with these grants.
     fn isolation(&self, granted: Vec<String>) -> Isolation {
         Isolation { granted, ..self.report.isolation.clone() }
     }
@@ -368,7 +371,7 @@ impl Shared {
 
 /// Where a plan's way out leads, if it has one.
 fn gate(plan: &Plan) -> Option<egress::Gate> {
-    // Both sides read the same spelling. What this one did not know would lead nowhere.
+    // Both sides parse the same syntax. A pattern that this one did not know would simply lead nowhere.
     let patterns = plan.network().iter().filter_map(|pattern| egress::Pattern::parse(&pattern.to_string()).ok());
     (!plan.network().is_empty()).then(|| egress::Gate::for_programs(patterns))
 }

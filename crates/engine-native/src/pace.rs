@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-/// So much of a guest's output is read as fast as it comes. Of what comes after that, which nobody keeps, there is a rest after each part: a
-/// program and a server that do nothing but move bytes can keep the processes that would end it from being scheduled at all.
+/// This much of a guest's output is read as fast as it comes. After that, where nothing is kept any more, each part is
+/// followed by a rest: a program and a server that do nothing but move bytes can keep the processes that would end the
+/// program from being scheduled at all.
 const FREELY: usize = 256 << 20;
 const PART: usize = 1 << 20;
 const REST: Duration = Duration::from_millis(1);
 
-/// Of one run, or of one cell.
+/// The pace of one run, or of one cell.
 #[derive(Debug)]
 pub(crate) struct Pace {
     until_rest: usize,
@@ -19,7 +20,7 @@ impl Pace {
         Self { until_rest: FREELY }
     }
 
-    /// So many bytes were read: rests if that is due.
+    /// Counts bytes that were read, and rests if that is due.
     pub(crate) async fn rest_after(&mut self, count: usize) {
         self.until_rest = self.until_rest.saturating_sub(count);
         if self.until_rest == 0 {

@@ -1,12 +1,13 @@
-//! Interpreters that wait: started ahead, each in a jail of its own like any run's; Pythons with the large libraries imported that the last
-//! programs wanted. A program that comes is given to one of them, which is used for that and ends with it.
+//! Waiting interpreters: started ahead, each in a jail of its own like any run's. A waiting Python has imported the
+//! large libraries that recent programs wanted. A program that comes is given to one of them, which runs only that
+//! program and ends with it.
 //!
-//! What waits has seen nothing of anybody: it is what would be started for the program, only sooner. It is used when it makes no difference
-//! but that of time: for a run with the same limits and packages, to which nothing is granted, without variables or an environment of its
-//! own, whose program imports everything that was imported ahead.
+//! A waiting interpreter has seen nobody's data: it is what would be started for the program anyway, only sooner. It is
+//! used where only the time can tell the difference: for a run with the same limits and packages, with no grants,
+//! variables or environment of its own, whose program imports everything that was imported ahead.
 //!
-//! How many wait follows what is wanted. One of a kind is there for the next program; every program that finds none ready makes it one
-//! more, as far as memory goes, and those are given up when nobody has wanted them for a while.
+//! How many wait follows demand. For each kind, one is ready for the next program. Every program that finds none ready
+//! raises that number by one, as far as memory allows, and they are given up when nobody has wanted them for a while.
 
 mod lot;
 
@@ -27,18 +28,18 @@ use crate::run::{self, Clock, Finished, Going, Input, Stdin};
 use crate::tools::FoundTool;
 use crate::{Ahead, Shared, recipe};
 
-/// A program has the processors to itself for so long before the next one is started for its successor.
+/// How long a program has the processors to itself before the next interpreter is started for its successor.
 const UNDISTURBED: Duration = Duration::from_millis(100);
-/// How long it takes at most from the end of a run to its answer.
+/// The longest that an answer takes after the end of a run.
 const ANSWERING: Duration = Duration::from_millis(3);
-/// How long one may take to be ready.
+/// How long an interpreter may take to be ready.
 const START: Duration = Duration::from_secs(20);
-/// CPU time that starting may take. The program's own counts from when it comes.
+/// CPU time that starting may take. The program's own counts from when the program comes.
 const START_CPU: Duration = Duration::from_secs(20);
 /// The most modules that are imported ahead: a program may name thousands.
 const MOST_MODULES: usize = 32;
 
-/// Libraries that take long to import, and do not look at what the program does before it imports them.
+/// Libraries that are slow to import, and do not look at what the program did before importing them.
 const AHEAD: &[&str] = &[
     "altair",
     "bokeh",
@@ -63,15 +64,15 @@ const AHEAD: &[&str] = &[
     "xarray",
 ];
 
-/// All that wait.
+/// All interpreters that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Parked {
     lot: Mutex<Lot<Waiting>>,
-    /// Looks after what nobody wants any more, as long as something waits.
+    /// Clears out what nobody wants any more, as long as something waits.
     keeper: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// One that was taken, and what tells when its program is over: dropping that.
+/// One that was taken, if any. Dropping this tells that its program is over.
 pub(crate) struct Taken {
     pub(crate) going: Option<(Kind, Going)>,
     _running: Option<oneshot::Sender<()>>,
@@ -80,11 +81,11 @@ pub(crate) struct Taken {
 #[derive(Debug)]
 struct Waiting {
     going: Going,
-    /// Held as long as something waits with it.
+    /// Held as long as an interpreter waits with it.
     _layer: Option<Layer>,
 }
 
-/// What has to be the same.
+/// What has to match between a program and an interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Kind {
     language: &'static str,
@@ -99,9 +100,9 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    /// Of a plan that something could wait for.
+    /// The kind for a plan, if an interpreter could have waited for it.
     fn of(plan: &Plan, tool: &FoundTool) -> Option<Self> {
-        // One that is told by an argument takes none later.
+        // An interpreter that is told by an argument can take no more arguments later.
         let is_late = match tool.toolchain.waiting?.hook {
             Hook::Variable(..) => true,
             Hook::Argument(_) => plan.args().is_empty(),
@@ -124,7 +125,7 @@ impl Kind {
         })
     }
 
-    /// Whether what waits for that kind serves this one.
+    /// Whether what waits for the `other` kind can serve this one.
     fn is_served_by(&self, other: &Self) -> bool {
         self.language == other.language
             && self.program == other.program
@@ -135,14 +136,14 @@ impl Kind {
     }
 }
 
-/// What a Python program imports of [`AHEAD`], sorted. `None` if it could tell.
+/// The modules in [`AHEAD`] that a Python program imports, sorted. `None` if it could tell the difference.
 fn modules_ahead(plan: &Plan) -> Option<Vec<String>> {
     let code = String::from_utf8_lossy(plan.code());
-    // What it brings may have the name of something that is imported already.
+    // A file of its own may have the same name as something that is imported already.
     if plan.files().iter().any(|file| is_module(file.path.as_str())) {
         return None;
     }
-    // Whoever changes the environment may do it for a library that is not imported yet.
+    // A program that changes the environment may do so for a library that it has yet to import.
     let may_tell = code.contains("environ") || code.contains("putenv");
     let mut modules: Vec<String> = match plan.layer() {
         Some(_) if !may_tell => wanted::python_imports(&code),
@@ -163,7 +164,7 @@ fn is_module(path: &str) -> bool {
 }
 
 impl Parked {
-    /// The best that waits for this, and of which kind it is.
+    /// The best that waits for this kind, and the kind that it was started for.
     fn take(&self, kind: &Kind) -> Option<(Kind, Going)> {
         let mut lot = self.lock();
         loop {
@@ -182,7 +183,7 @@ impl Parked {
 }
 
 impl Shared {
-    /// One that waits for this plan, if one does. Has another wait for the next one like it.
+    /// An interpreter that waits for this plan, if there is one. Has another started for the next plan like it.
     pub(crate) async fn parked_for(self: &Arc<Self>, plan: &Plan, tool: &FoundTool) -> Result<Taken, NativeError> {
         let kind = if self.parks() { Kind::of(plan, tool) } else { None };
         let Some(kind) = kind else { return Ok(Taken { going: None, _running: None }) };
@@ -205,7 +206,7 @@ impl Shared {
         Ok(Taken { going, _running: running })
     }
 
-    /// Runs a plan with one that waited.
+    /// Runs a plan with an interpreter that waited.
     pub(crate) async fn run_parked(
         &self,
         (kind, going): (Kind, Going),
@@ -230,15 +231,15 @@ impl Shared {
         Ok(finished)
     }
 
-    /// One of its own for this plan.
+    /// Starts one for this plan.
     async fn begin_waiting(&self, plan: &Plan, tool: &FoundTool, kind: &Kind) -> Result<Going, NativeError> {
         let (spec, contents) = self.waiting_spec(plan, tool, kind)?;
         let contents: Vec<&[u8]> = contents.iter().map(Vec::as_slice).collect();
         run::begin(&self.launcher, &spec, &contents, Stdin::Pipe, kind.limits.output).await
     }
 
-    /// Has as many wait as should, once the program that runs is over, which dropping what is returned tells: starting one would be in its
-    /// way, and in its answer's.
+    /// Has as many wait as should, once the running program is over, which dropping the result tells: starting one
+    /// earlier would get in its way, and in its answer's.
     fn park_after(self: &Arc<Self>, plan: &Plan, tool: &FoundTool, kind: Kind) -> Option<oneshot::Sender<()>> {
         let spec = self.waiting_spec(plan, tool, &kind).ok()?;
         let layer = plan.layer().cloned();
@@ -250,7 +251,7 @@ impl Shared {
             while let Some(shared) = shared.upgrade().filter(|shared| shared.parked.lock().wants(&kind)) {
                 let contents: Vec<&[u8]> = spec.1.iter().map(Vec::as_slice).collect();
                 let output = kind.limits.output;
-                // What fails here fails again in a run, and is told there.
+                // Whatever fails here fails again in a run, and is reported there.
                 let Ok(going) = run::begin(&shared.launcher, &spec.0, &contents, Stdin::Pipe, output).await else {
                     return;
                 };
@@ -273,18 +274,18 @@ impl Shared {
         }
     }
 
-    /// Only where every layer stands, and runs have a root.
+    /// Only if every layer stands and runs have a root of their own.
     fn parks(&self) -> bool {
         self.ahead != Ahead::Never
             && self.without.is_empty()
             && matches!(self.walls(), Ok(jail::Walls::Namespaces { .. }))
     }
 
-    /// The jail of one that waits, and the contents of its files.
+    /// The jail of a waiting interpreter, and the contents of its files.
     fn waiting_spec(&self, plan: &Plan, tool: &FoundTool, kind: &Kind) -> Result<(Spec, Vec<Vec<u8>>), NativeError> {
         let recipe = recipe::for_plan(plan, tool, &self.view, self.walls()?, recipe::database(plan))?;
         let mut spec = recipe.spec;
-        // All but the program's own: that comes later.
+        // Everything except the program's own files: those come later.
         let own = spec.files.iter().zip(&recipe.contents).filter(|(file, _)| file.place == Place::Build);
         let (mut files, mut contents): (Vec<File>, Vec<Vec<u8>>) =
             own.map(|(file, contents)| (file.clone(), contents.to_vec())).unzip();
@@ -307,7 +308,7 @@ impl Shared {
                     spec.environment.retain(|variable| !variable.starts_with(&format!("{name}=")));
                     spec.environment.push(format!("{name}={}", fill(value)));
                 }
-                // The program's path is last now.
+                // The last argument is the program's path now.
                 Hook::Argument(argument) => {
                     command.arguments.insert(command.arguments.len().saturating_sub(1), fill(argument));
                 }
@@ -315,7 +316,7 @@ impl Shared {
         }
         spec.files = files;
         let start_cpu = u64::try_from(START_CPU.as_millis()).unwrap_or(u64::MAX);
-        // Nobody has a turn for it yet, and what it imports is code that nobody has vetted.
+        // It has not been given a turn yet, and what it imports is code that nobody has vetted.
         spec.purpose = Purpose::Wait(jail::Waiting { memory: lot::MEMORY, cpu_millis: start_cpu });
         spec.limits.wall_millis = u64::try_from((PATIENCE + kind.limits.wall * 2).as_millis()).unwrap_or(u64::MAX);
         spec.limits.cpu_millis = spec.limits.cpu_millis.saturating_add(start_cpu);
@@ -323,7 +324,8 @@ impl Shared {
     }
 }
 
-/// A program as one that waits reads it: a head behind its length, the files, and then what the program itself reads.
+/// A program as a waiting interpreter reads it: a head preceded by its length, the files, and then the program's own
+/// standard input.
 fn job(plan: &Plan) -> Vec<u8> {
     let given = plan.files().iter().map(|file| (file.path.as_str(), file.contents.as_slice()));
     let files: Vec<(&str, &[u8])> = given.chain([(plan.names().source.as_str(), plan.code())]).collect();

@@ -19,7 +19,7 @@ pub(crate) struct Recipe<'a> {
     pub(crate) contents: Vec<Cow<'a, [u8]>>,
 }
 
-/// The plan as its tool understands it: of those that find packages in a `node_modules`, only Deno knows `npm:`.
+/// The plan as its tool understands it: of the tools that find packages in a `node_modules`, only Deno knows `npm:`.
 pub(crate) fn plan_for(plan: Plan, tool: &FoundTool) -> Plan {
     if tool.toolchain.packages != PackageUse::NodeModules || tool.toolchain.program == "deno" {
         return plan;
@@ -30,7 +30,7 @@ pub(crate) fn plan_for(plan: Plan, tool: &FoundTool) -> Plan {
     }
 }
 
-/// The jail that runs `plan` with `tool`. `database` is the name of the one in its workspace.
+/// The jail that runs `plan` with `tool`. `database` is the name of the database in its workspace.
 pub(crate) fn for_plan<'a>(
     plan: &'a Plan,
     tool: &FoundTool,
@@ -56,7 +56,7 @@ pub(crate) fn for_plan<'a>(
             more.iter().map(|file| kitchen.places.workspace.join(file.path.as_str()).to_string_lossy().into_owned());
         let place = command.arguments.iter().position(|argument| *argument == source).map_or(0, |place| place + 1);
         command.arguments.splice(place..place, more);
-        // Behind our own, over which they count; but before the libraries, which are last.
+        // After our own arguments, so that they win; but before the libraries, which come last.
         command
             .arguments
             .splice(place.saturating_sub(1)..place.saturating_sub(1), plan.compiler_args().iter().cloned());
@@ -78,7 +78,7 @@ pub(crate) fn for_plan<'a>(
         let preset = tool.toolchain.variables.ok_or(NativeError::NoVariables(tool.toolchain.program))?;
         support.push((preset.file.0.to_owned(), preset.file.1.to_owned()));
         if told_of_packages {
-            // Among them may be what draws.
+            // One of the packages may draw things.
             support.push((displays::SUPPORT.0.to_owned(), displays::SUPPORT.1.to_owned()));
         }
         if !plan.variables().is_empty() {
@@ -131,13 +131,13 @@ fn show(layer: &Layer, tool: &FoundTool, view: &mut View, walls: &Walls) -> Resu
 /// How an `SQLite` database begins.
 pub(crate) const DATABASE: &[u8] = b"SQLite format 3\0";
 
-/// The one given file, not in a folder, that is an `SQLite` database.
+/// The one given file at the top level that is an `SQLite` database.
 pub(crate) fn database(plan: &Plan) -> Option<&str> {
     let databases = plan.files().iter().filter(|file| file.contents.starts_with(DATABASE));
     only(databases.map(|file| file.path.as_str()).filter(|path| !path.contains('/')))
 }
 
-/// Of several databases, which is meant is the program's to say.
+/// If there are several databases, it is for the program to say which one is meant.
 pub(crate) fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
     found.next().filter(|_| found.next().is_none())
 }
@@ -178,7 +178,7 @@ pub(crate) fn for_version(tool: &FoundTool, view: &View, walls: Walls) -> Spec {
     }
 }
 
-/// The commands that make a live interpreter of a tool, and the contents of their files.
+/// The commands that turn a tool into a live interpreter, and the contents of their files.
 pub(crate) fn for_interpreter(
     plan: &Plan,
     tool: &FoundTool,
@@ -195,7 +195,7 @@ pub(crate) fn for_interpreter(
     };
     let driver = files.first().map_or("", |(name, _)| name);
     let driver = kitchen.places.build.join(driver).to_string_lossy().into_owned();
-    // As any program is run, with the driver in its place.
+    // Run like any program, with the driver in its place.
     let template = tool.toolchain.run.iter().flat_map(|argument| match *argument {
         "{source}" => before.iter().copied().chain([driver.as_str()]).chain(behind.iter().copied()).collect(),
         other => vec![other],
@@ -209,7 +209,7 @@ pub(crate) fn for_interpreter(
     Ok((batch, contents))
 }
 
-/// Everybody's view, and what this tool needs beyond it.
+/// Everyone's view, plus what this tool needs.
 fn view_for(tool: &FoundTool, view: &View) -> View {
     let mut view = view.clone();
     add_reads(tool, &mut view);
@@ -226,7 +226,7 @@ pub(crate) fn add_reads(tool: &FoundTool, view: &mut View) {
     }
 }
 
-/// Adds the folders of the host that a plan is granted.
+/// Adds the host folders that a plan is granted.
 pub(crate) fn add_folders(plan: &Plan, view: &mut View) {
     for folder in plan.folders() {
         let access = match folder.access() {
@@ -237,7 +237,7 @@ pub(crate) fn add_folders(plan: &Plan, view: &mut View) {
     }
 }
 
-/// What templates are filled from.
+/// What fills in the templates.
 struct Kitchen<'a> {
     tool: &'a FoundTool,
     places: Places,
@@ -286,7 +286,7 @@ impl Kitchen<'_> {
         own.chain(more).collect()
     }
 
-    /// What takes Node to the way out, if it has one.
+    /// The variable that makes Node use the way out, if there is one.
     fn way_out_of_node(&self) -> Option<(&'static str, &'static str)> {
         let Toolchain { program, also, .. } = self.tool.toolchain;
         let is_node = |name: &str| matches!(name, "node" | "nodejs");
@@ -294,7 +294,7 @@ impl Kitchen<'_> {
         (self.egress == Egress::ThroughServer && has_node).then_some(("way_out.cjs", include_str!("way_out.cjs")))
     }
 
-    /// Ours, then the toolchain's, then the caller's; a later value of the same name wins.
+    /// Ours, then the toolchain's, then the caller's; a later value for the same name wins.
     fn environment(&self, caller: &[(String, String)]) -> Vec<String> {
         let temporary = self.places.temporary.to_string_lossy().into_owned();
         let path = match &self.tool.home {
@@ -327,7 +327,7 @@ pub(crate) fn egress(plan: &Plan) -> Egress {
 
 const NODE_OPTIONS: &str = "NODE_OPTIONS";
 
-/// Adds a variable. Options of Node come behind those that are there.
+/// Adds a variable. Options for Node are appended to those already there.
 fn add_variable(environment: &mut Vec<String>, name: &str, value: &str) {
     let present = environment.iter_mut().find(|variable| variable.starts_with(&format!("{name}=")));
     match present {
@@ -336,14 +336,15 @@ fn add_variable(environment: &mut Vec<String>, name: &str, value: &str) {
     }
 }
 
-/// Adds an argument to the last command, before the program's path, behind which are only the program's own.
+/// Adds an argument to the last command, before the program's path, which only the program's own arguments follow.
 fn add_argument(commands: &mut [Command], plan: &Plan, argument: String) {
     if let Some(Command { arguments, .. }) = commands.last_mut() {
         arguments.insert(arguments.len().saturating_sub(plan.args().len() + 1), argument);
     }
 }
 
-/// What tells programs of their way out. Most look for one of these by themselves; Node does from version 24 on, if it is told to.
+/// Tells programs about their way out. Most look for one of these by themselves; Node does from version 24 on, if told
+/// to.
 fn way_out() -> Vec<(String, String)> {
     let proxy = format!("http://{EGRESS}");
     let names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].map(|name| (name, proxy.as_str()));

@@ -22,14 +22,15 @@ use crate::error::NativeError;
 use crate::launcher::{LauncherProcess, PATIENCE, watched};
 use crate::pace::Pace;
 
-/// How long after its deadline a run's supervisor may take to end it before we do.
+/// How long after the deadline a run's supervisor may take to end it before we do.
 const GRACE: Duration = Duration::from_millis(20);
-/// How long a run that we ended may take until somebody says that it has.
+/// How long a run that we ended may take until its end is reported.
 const ENDING: Duration = Duration::from_secs(10);
-/// How long after its exit a run's end may take: its files on the host, if it has any there, are removed before that, and disks can be slow.
+/// How long after its exit a run's end may take. Any files of it on the host are removed before that, and disks can be
+/// slow.
 const REMOVING: Duration = Duration::from_mins(5);
 
-/// What came of a jail, before anybody judges it.
+/// What came out of a jail, before anyone interprets it.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) status: Status,
@@ -42,23 +43,23 @@ pub(crate) struct Finished {
     pub(crate) displays: Vec<Display>,
     pub(crate) probed: Option<jail::Seen>,
     pub(crate) holders: Option<jail::Holders>,
-    /// The memory that it had when its program came, if it waited for that.
+    /// The memory that it used when its program came, if it waited for that.
     pub(crate) waited_with: Option<u64>,
 }
 
-/// What is given to a run beside its spec.
+/// What is given to a run besides its spec.
 pub(crate) struct Input<'a> {
     pub(crate) contents: &'a [&'a [u8]],
     pub(crate) stdin: &'a [u8],
     pub(crate) output: Bytes,
-    /// The files as they were given, and what to bring back of those that are found.
+    /// The files as they were given, and what to bring back of those found afterwards.
     pub(crate) files: &'a [Given<'a>],
     pub(crate) collect: Collect,
-    /// Whom its way out leads to, if it has one.
+    /// Where its way out leads, if it has one.
     pub(crate) way_out: Option<WayOut<'a>>,
 }
 
-/// Where a jail's way out leads to, and what is known of what went there.
+/// Where a jail's way out leads, and a log of what went there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WayOut<'a> {
     pub(crate) gate: &'a egress::Gate,
@@ -66,13 +67,13 @@ pub(crate) struct WayOut<'a> {
 }
 
 impl Input<'static> {
-    /// For programs of our own, which are asked a short question.
+    /// For our own programs, which are asked a short question.
     pub(crate) fn nothing() -> Self {
         Self { contents: &[], stdin: &[], output: Bytes::kib(16), files: &[], collect: Collect::Names, way_out: None }
     }
 }
 
-/// Runs the jail to its end. Dropping the future ends it.
+/// Runs the jail until it ends. Dropping the future ends it.
 pub(crate) async fn run(
     launcher: &LauncherProcess,
     spec: &Spec,
@@ -84,7 +85,7 @@ pub(crate) async fn run(
     going.finish(&input, Clock::FromReady, live).await
 }
 
-/// Orders a jail. Dropping what comes of it ends it.
+/// Orders a jail. Dropping the result ends it.
 pub(crate) async fn begin(
     launcher: &LauncherProcess,
     spec: &Spec,
@@ -97,14 +98,14 @@ pub(crate) async fn begin(
     let shown = if spec.files.iter().any(|file| file.path == displays::SUPPORT.0) { Some(a_file()?) } else { None };
     theirs.control = shown.as_ref().map(File::try_clone).transpose().map_err(NativeError::pipes)?.map(OwnedFd::from);
     let monitor = launcher.order(spec, contents, &theirs).await?;
-    // Only the guest's side may hold these, or their end would never show.
+    // Only the guest may hold these, or we would never see them close.
     drop(theirs);
     let monitor = watched(monitor).map_err(NativeError::reports)?;
     let attempt = Attempt { streams, reports: Reports::default(), files: Collected::default(), stopped: Stopped::No };
     Ok(Going { attempt, monitor, limits: spec.limits, started, shown })
 }
 
-/// A file in memory, the guest's to fill: it counts as its memory, and goes with the run.
+/// A file in memory for the guest to fill: it counts as the guest's memory, and goes with the run.
 fn a_file() -> Result<File, NativeError> {
     let file = rustix::fs::memfd_create("shown", rustix::fs::MemfdFlags::CLOEXEC);
     Ok(file.map_err(|error| NativeError::Pipes(error.into()))?.into())
@@ -121,7 +122,7 @@ pub(crate) struct Going {
     shown: Option<File>,
 }
 
-/// What one that waits says when it is ready.
+/// What a waiting interpreter sends when it is ready.
 const READY: u8 = 6;
 
 /// When a run's time starts.
@@ -129,7 +130,7 @@ const READY: u8 = 6;
 pub(crate) enum Clock {
     /// With its first command.
     FromReady,
-    /// Now: it has been waiting for its program, which may take this long, and so much CPU time.
+    /// Now: it has been waiting for its program, which may take this long and this much CPU time.
     FromNow { wall: Duration, cpu: Duration },
 }
 
@@ -141,7 +142,7 @@ pub(crate) enum Stdin {
 }
 
 impl Going {
-    /// Waits until it says that it is ready, which is the first thing that it says. False when it is not well.
+    /// Waits until it says that it is ready, before anything else. False if something is wrong with it.
     pub(crate) async fn is_ready(&mut self, patience: Duration) -> bool {
         let mut said = [0];
         let stdout = &mut self.attempt.streams.stdout.pipe;
@@ -149,15 +150,15 @@ impl Going {
         heard.is_ok_and(|count| count == 1) && said == [READY]
     }
 
-    /// Whether it says already that it is ready.
+    /// Whether it has already said that it is ready.
     pub(crate) fn is_ready_now(&mut self) -> bool {
         let mut said = [0];
         let Some(pipe) = self.attempt.streams.stdout.pipe.as_ref() else { return false };
-        // Straight from the pipe: tokio's own `try_read` gives nothing until its reactor has heard of the bytes.
+        // Straight from the pipe: tokio's own `try_read` returns nothing until its reactor has noticed the bytes.
         rustix::io::read(pipe, &mut said[..]).is_ok_and(|count| count == 1) && said == [READY]
     }
 
-    /// Whether it has not ended. What was killed after it was ready has said so all the same.
+    /// Whether it is still there. It may have said that it is ready and been killed after that.
     pub(crate) fn is_there(&mut self) -> bool {
         loop {
             match self.monitor.get_ref().receive() {
@@ -192,7 +193,7 @@ impl Going {
         if let Some(failure) = reports.failure {
             return Err(failure.into());
         }
-        // Without an end that our supervisor or the launcher reports, nobody vouches for what else is reported.
+        // If neither our supervisor nor the launcher reports an end, nobody vouches for the other reports.
         let ended = reports.ended.ok_or_else(|| NativeError::LauncherGone(io::ErrorKind::ConnectionAborted.into()))?;
         let status = status(stopped, reports.exit, &ended, &self.limits).ok_or(NativeError::SupervisorLost)?;
         Ok(Finished {
@@ -218,7 +219,7 @@ struct Attempt {
     stopped: Stopped,
 }
 
-/// Whether we ended the run because its time was up, its supervisor not having done so.
+/// Whether we ended the run because its time was up and its supervisor had not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stopped {
     No,
@@ -226,7 +227,7 @@ enum Stopped {
 }
 
 impl Attempt {
-    /// Moves bytes and hears reports until the run is over.
+    /// Moves bytes and takes reports until the run is over.
     async fn follow(
         &mut self,
         monitor: &AsyncFd<Monitor>,
@@ -249,7 +250,8 @@ impl Attempt {
             tokio::select! {
                 report = next_report(monitor) => {
                     let Some((report, descriptors)) = report.map_err(NativeError::reports)? else { return Ok(()) };
-                    // When it is reported, and at the end in any case, its supervisor or the kernel has ended all guests.
+                    // By the time of this report, and at the end in any case, the supervisor or the kernel has ended
+                    // all guests.
                     let is_exit = matches!(report, Report::Exited(_));
                     if matches!((&report, clock), (Report::Ready, Clock::FromReady)) {
                         deadline = Instant::now() + Duration::from_millis(wall_millis) + GRACE;
@@ -278,13 +280,13 @@ impl Attempt {
                     pace.rest_after(count).await;
                 }
                 count = write(stdin, unsent), if stdin.is_some() => {
-                    // A guest that closed its input does not want the rest.
+                    // The guest closed its input, so it does not want the rest.
                     unsent = unsent.get(count.unwrap_or(unsent.len())..).unwrap_or_default();
                     if unsent.is_empty() {
                         *stdin = None;
                     }
                 }
-                // Ends only when it cannot go on; then the program sees connections that nobody takes, and its own time limit.
+                // This ends only if it cannot go on; then the program's connections go unanswered until its time is up.
                 Some(_) = async { Some(serving.as_mut()?.await) }, if serving.is_some() => serving = None,
                 () = sleep_until(deadline.into()) => {
                     if self.stopped == Stopped::Yes || self.reports.exit.is_some() {
@@ -350,10 +352,10 @@ impl Reports {
                 }
             }
             Report::Probed(seen) => self.probed = Some(seen),
-            // The first is the cause.
+            // The first failure is the cause.
             Report::Failed(failure) if self.failure.is_none() => {
                 self.failure = Some(failure);
-                // The launcher itself reports an end only for runs that it started.
+                // The launcher itself reports an end only for runs that it has started.
                 if self.holders.is_none() {
                     return Progress::Over;
                 }
@@ -364,7 +366,7 @@ impl Reports {
                     return Progress::Over;
                 }
             }
-            // A later failure; or of sessions.
+            // A later failure, or a report that only sessions send.
             Report::Failed(_)
             | Report::BatchEnded { .. }
             | Report::CpuOver
@@ -414,12 +416,12 @@ impl Streams {
         Ok((Self { stdin, stdout, stderr }, guest))
     }
 
-    /// What is left in the pipes after the end of the run. Does not wait for their end: whoever might still hold one is not ours to
-    /// wait for.
+    /// What is left in the pipes after the end of the run. Does not wait until they close: whoever might still hold one
+    /// is not ours to wait for.
     fn drain(&mut self, live: &mut dyn LiveOutput) {
         let mut buffer = vec![0; 64 << 10];
         for (output, stream) in [(&mut self.stdout, Stream::Stdout), (&mut self.stderr, Stream::Stderr)] {
-            // Straight from the pipe: tokio's own `try_read` gives nothing until its reactor has heard of the bytes.
+            // Straight from the pipe: tokio's own `try_read` returns nothing until its reactor has noticed the bytes.
             while let Some(Ok(count)) = output.pipe.as_ref().map(|pipe| rustix::io::read(pipe, &mut buffer[..])) {
                 output.took(count, &buffer, stream, live);
             }
@@ -442,17 +444,17 @@ impl Output {
 /// How the run ended, from what the kernel and our supervisor say. `None` when neither says.
 fn status(stopped: Stopped, exit: Option<Exit>, ended: &Ended, limits: &jail::Limits) -> Option<Status> {
     match (exit.and_then(|exit| exit.limit), exit) {
-        // Also when the program outlived its killed children and returned 0: it did not get to do what it wanted.
+        // Even if the program outlived its killed children and returned 0: it did not get to do what it wanted.
         _ if ended.group.oom_kills > 0 => Some(Status::LimitExceeded(LimitKind::Memory)),
         (Some(limit), _) => Some(over(limit)),
-        // The signal is ours, and not one that crossed with the program's own end.
+        // The signal was ours, and did not cross with the program's own end.
         (None, None | Some(Exit { status: SIGKILL, .. })) if stopped == Stopped::Yes => Some(Status::TimedOut),
         (None, Some(exit)) => Some(judge(exit.status, ended, limits)),
         (None, None) => None,
     }
 }
 
-/// What becomes of who passes a limit that is watched.
+/// The status of a run that exceeded a limit that the supervisor watches.
 pub(crate) fn over(limit: Limit) -> Status {
     match limit {
         Limit::Wall => Status::TimedOut,
@@ -464,7 +466,8 @@ pub(crate) fn over(limit: Limit) -> Status {
 
 const SIGKILL: i32 = 9;
 
-/// Reads a wait status. A signal that a limit sends means that limit only when the limit was reached: guests can send signals too.
+/// Interprets a wait status. A limit's signal means that limit only if the limit was reached: guests can send signals
+/// too.
 pub(crate) fn judge(status: i32, ended: &Ended, limits: &jail::Limits) -> Status {
     const SIGXCPU: i32 = 24;
     const SIGXFSZ: i32 = 25;
@@ -477,7 +480,7 @@ pub(crate) fn judge(status: i32, ended: &Ended, limits: &jail::Limits) -> Status
     }
 }
 
-/// The best figure that there is: a cgroup's, else the larger of what was waited for and what was seen.
+/// The best figure available: a cgroup's, else the larger of what was reaped and what was seen.
 fn usage(wall: Duration, exit: Option<Exit>, ended: &Ended) -> Usage {
     let (seen, before) = exit.map(|exit| (exit.seen, exit.before)).unwrap_or_default();
     let (cpu_micros, cpu_source) = match ended.group.cpu_micros {
@@ -509,7 +512,7 @@ mod tests {
             (11, ended(0), Status::Crashed { signal: 11 }),
             // With a core dump.
             (0x80 | 0x0b, ended(0), Status::Crashed { signal: 11 }),
-            // A guest that kills itself is not out of anything.
+            // A guest that kills itself has not run out of anything.
             (9, ended(0), Status::Crashed { signal: 9 }),
             (24, ended(0), Status::Crashed { signal: 24 }),
             (24, ended(1_000_000), Status::LimitExceeded(LimitKind::Cpu)),

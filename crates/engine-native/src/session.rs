@@ -1,8 +1,8 @@
-//! Sessions: a jail that stays, with a live interpreter in it for each language that was used.
+//! Sessions: a jail that stays, with a live interpreter in it for each language used so far.
 //!
-//! Between cells everything in the jail is stopped, where it is: a thread that a cell left behind goes on with the next cell and costs
-//! nothing until then. A cell whose time is over is interrupted as by Ctrl-C; one that does not care is ended with all interpreters of the
-//! session, and only the files stay.
+//! Between cells everything in the jail is stopped wherever it happens to be: a thread that a cell left behind resumes
+//! with the next cell and costs nothing until then. A cell that is out of time is interrupted as if by Ctrl-C. One that
+//! ignores that is ended, along with all interpreters of the session, and only the files stay.
 
 mod driver;
 mod files;
@@ -32,11 +32,11 @@ use driver::{Answer, Driver};
 use interpreter::{Buffers, Ends, Heard, Interpreter, Keeping, Work};
 use room::{BatchEnd, News, Room};
 
-/// How long after its deadline a cell may take to notice that it was interrupted.
+/// How long after its deadline a cell may take to react to being interrupted.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long an interpreter may take to start.
 const START: Duration = Duration::from_secs(20);
-/// A session's processes are not counted over its whole life, but in each cell.
+/// Stands in for the time limits of a session's jail: CPU and wall-clock time are limited in each cell instead.
 const A_LONG_TIME: Duration = Duration::from_hours(24 * 365);
 
 /// A session of the native engine.
@@ -44,24 +44,24 @@ const A_LONG_TIME: Duration = Duration::from_hours(24 * 365);
 pub(crate) struct NativeSession {
     shared: Arc<Shared>,
     room: Room,
-    /// By the id of their language.
+    /// By language id.
     interpreters: HashMap<&'static str, Interpreter>,
-    /// Languages whose interpreter ended outside of their own cells. Their next cell says so.
+    /// Languages whose interpreter ended outside of one of their own cells. Their next cell says so.
     lost: HashSet<&'static str>,
-    /// A batch that is no interpreter, or none yet.
+    /// A batch that is not an interpreter, or not yet.
     underway: Option<u32>,
-    /// Packages that it was shown, and where they are.
+    /// Packages that it has been shown, and where they are.
     layers: Vec<(Layer, String)>,
-    /// The workspace as it is; `None` after it was written to from outside.
+    /// The workspace as last seen; `None` after it was written to from outside.
     known: Option<Survey>,
-    /// Programs that were put into the workspace to be run.
+    /// Programs that were put into the workspace in order to run.
     programs: HashSet<String>,
-    /// What it was granted when it was opened, outside of its jail.
+    /// What it was granted outside of its jail when it was opened.
     granted: Vec<String>,
     network: Vec<HostPattern>,
     used: SeenUsage,
     memory_kills: u64,
-    /// What all of its processes may have.
+    /// What all of its processes may use together.
     memory: Bytes,
 }
 
@@ -70,7 +70,7 @@ struct CellEnd {
     status: Status,
     state: SessionState,
     answer: Option<Answer>,
-    /// Whether it was the compiler that was last.
+    /// Whether the last step was the compiler's.
     step: Step,
 }
 
@@ -107,7 +107,7 @@ impl NativeSession {
         let language = plan.language();
         let shared = Arc::clone(&self.shared);
         let tool = shared.tool_for(&plan)?;
-        // The version is asked for beside the first cell of a language, not before it.
+        // The version is queried alongside the first cell of a language, not before it.
         let (ran, runtime) = tokio::join!(self.run_cell(&plan, &tool, live), shared.describe_tool(&tool, language));
         let mut outcome = ran.map_err(|error| self.explain(error, language))?;
         if let Ok(runtime) = runtime {
@@ -160,7 +160,7 @@ impl NativeSession {
                 stdout: &stdout.text,
                 source: cell.as_ref().unwrap_or(&plan.names().source),
             }),
-            // Of what it was interrupted with.
+            // That error is only the interruption's.
             Some(_) if matches!(end.status, Status::TimedOut | Status::LimitExceeded(LimitKind::Cpu)) => None,
             said => said,
         };
@@ -191,7 +191,7 @@ impl NativeSession {
         })
     }
 
-    /// Gives a cell to its live interpreter and follows it to its end.
+    /// Gives a cell to its live interpreter and follows it until it ends.
     async fn interpret(
         &mut self,
         driver: &'static Driver,
@@ -249,12 +249,12 @@ impl NativeSession {
         }
     }
 
-    /// What the end of an interpreter means.
+    /// Works out what an interpreter's end means for the cell.
     async fn bury(&mut self, death: Death, language: &'static Language, time: Time) -> Result<CellEnd, NativeError> {
         let end = match death {
             Death::Cleared(limit) => {
                 self.forget_all();
-                // Of the two that are asked first, the one that was told.
+                // Wall and CPU time are announced before they are enforced, so the limit that was announced counts.
                 let limit = match (time, limit) {
                     (Time::Over(told), Limit::Wall | Limit::Cpu) => told,
                     (Time::Left | Time::Over(_), limit) => limit,
@@ -283,7 +283,7 @@ impl NativeSession {
 
     /// How a batch ended, from its wait status and what the kernel counted.
     async fn judge(&mut self, end: BatchEnd) -> Result<Status, NativeError> {
-        // Where that cannot be had, the wait status still says how it ended.
+        // If that is not available, the wait status still says how it ended.
         let kills = self.room.memory_kills(&self.shared.launcher).await.unwrap_or(self.memory_kills);
         let was_out_of_memory = kills > self.memory_kills;
         self.memory_kills = kills;
@@ -294,7 +294,7 @@ impl NativeSession {
         Ok(run::judge(end.status, &jail::Ended::default(), &limits))
     }
 
-    /// Starts a live interpreter. How that ended, if it does not live.
+    /// Starts a live interpreter. If it does not stay alive, returns how it ended.
     async fn start_interpreter(
         &mut self,
         driver: &'static Driver,
@@ -315,7 +315,7 @@ impl NativeSession {
             tokio::select! {
                 heard = interpreter.hear(&mut buffers) => match heard {
                     Heard::Output(stream, count) => keeping.take(stream, buffers.of(stream, count)),
-                    // Its first word.
+                    // Its first message.
                     Heard::Answer(_) => break None,
                     Heard::Gone => break Some(wait_for(&mut self.room, number, &mut others).await?),
                 },
@@ -337,7 +337,7 @@ impl NativeSession {
         self.bury(death, plan.language(), Time::Left).await.map(Some)
     }
 
-    /// Stops everything until the next cell, and notes what was used.
+    /// Stops everything until the next cell, and notes what has been used.
     async fn rest(&mut self) -> Result<(), NativeError> {
         self.room.rest();
         loop {
@@ -353,7 +353,7 @@ impl NativeSession {
         }
     }
 
-    /// What was ended since the last cell is lost, and no end of the next one.
+    /// Whatever ended since the last cell is lost, and must not be taken for the end of the next one.
     fn catch_up(&mut self) -> Result<(), NativeError> {
         while let Some(news) = self.room.old_news()? {
             match news {
@@ -365,7 +365,7 @@ impl NativeSession {
         Ok(())
     }
 
-    /// Interpreters that ended while another cell ran, or none.
+    /// Drops interpreters that ended during another cell, or between cells.
     fn forget(&mut self, batches: &[u32]) {
         let ended = self.interpreters.extract_if(|_, interpreter| batches.contains(&interpreter.batch));
         self.lost.extend(ended.map(|(language, _)| language));
@@ -381,7 +381,7 @@ impl NativeSession {
         self.underway = None;
     }
 
-    /// A file that a language needs and that does not fit in is the caller's to make room for: what runs there goes on.
+    /// If a file that a language needs does not fit, the caller has to make room: what runs there goes on.
     fn explain(&self, error: NativeError, language: &Language) -> NativeError {
         let NativeError::Jail(failure) = &error else { return error };
         if failure.step != jail::Step::WriteFiles {
@@ -407,13 +407,13 @@ impl NativeSession {
         NativeError::Refused(Refusal::new("session", message, hint))
     }
 
-    /// Ends what a dropped cell left: first as Ctrl-C does, then for good.
+    /// Ends what a dropped cell left: first as Ctrl-C would, then for good.
     async fn end_cell(&mut self) -> Result<(), NativeError> {
         if let Some(batch) = self.underway {
             self.room.interrupt(batch);
             let mut others = Vec::new();
             let mut ended = wait_for(&mut self.room, batch, &mut others).await;
-            // It could not be started. Its end comes behind that.
+            // It could not be started. Its end follows that report.
             while matches!(ended, Err(NativeError::Jail(_))) {
                 ended = wait_for(&mut self.room, batch, &mut others).await;
             }
@@ -443,12 +443,12 @@ const SIGKILL: i32 = 9;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Time {
     Left,
-    /// It is to stop, for this limit, the clock's or that of CPU time.
+    /// It has to stop, for this limit: wall-clock or CPU time.
     Over(Limit),
 }
 
 impl Time {
-    /// How a cell has ended, if it had to.
+    /// The status of a cell that had to stop.
     fn status(self) -> Option<Status> {
         match self {
             Self::Left => None,
@@ -457,15 +457,15 @@ impl Time {
     }
 }
 
-/// Why an interpreter is no more.
+/// Why an interpreter no longer answers.
 enum Death {
     Ended(BatchEnd),
     Cleared(Limit),
-    /// It closed its socket and goes on.
+    /// It closed its socket but is still running.
     Mute,
 }
 
-/// Waits for a batch whose socket is closed to end, which it mostly does at once.
+/// Waits for the end of a batch that has closed its socket, which mostly comes at once.
 async fn wait_for(room: &mut Room, batch: u32, others: &mut Vec<u32>) -> Result<Death, NativeError> {
     let wait = async {
         loop {
@@ -480,7 +480,7 @@ async fn wait_for(room: &mut Room, batch: u32, others: &mut Vec<u32>) -> Result<
     tokio::time::timeout(GRACE, wait).await.unwrap_or(Ok(Death::Mute))
 }
 
-/// Until a cell that nobody waits for is answered.
+/// Waits until a cell that nobody waits for any more is answered.
 async fn answered(interpreter: &mut Interpreter, room: &Room) -> Work {
     let mut buffers = Buffers::new();
     loop {
@@ -497,7 +497,7 @@ async fn answered(interpreter: &mut Interpreter, room: &Room) -> Work {
 }
 
 impl NativeError {
-    /// Whose it is to mend.
+    /// Sorts the error by who has to fix it.
     pub(crate) fn in_session(self) -> SessionError {
         if let Self::Refused(refusal) = self {
             SessionError::Refused(refusal)
@@ -514,7 +514,7 @@ impl Session for NativeSession {
 
     fn settle(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            // What cannot be ended is noticed by the next call.
+            // If something cannot be ended, the next call notices.
             self.end_cell().await.ok();
         })
     }

@@ -14,15 +14,16 @@ pub struct ToolSearch {
     pub path: Vec<PathBuf>,
     /// The user's home, below which version managers keep toolchains.
     pub home: Option<PathBuf>,
-    /// Homes of tools that belljar itself got, or will get.
+    /// Homes of tools that belljar installed itself, or will install.
     pub own: Vec<PathBuf>,
 }
 
-/// What a guest has as `PATH`, and where bare program names of a recipe are found.
+/// A guest's `PATH`, on which a recipe's bare program names are found.
 pub(crate) const GUEST_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Directories outside `/usr` that hold one toolchain each and nothing of a user's: `*` stands for any name. What is found elsewhere
-/// (a shim, a script in `~/bin`) is not used, because showing a guest the directory around it could show it anything.
+/// Directories outside `/usr` that hold one toolchain each and nothing of a user's: `*` stands for any name. A program
+/// found anywhere else (a shim, a script in `~/bin`) is not used: showing a guest the directory around it could show it
+/// anything.
 const TOOLCHAIN_HOMES: &[&str] = &[
     "~/.rustup/toolchains/*",
     "~/.nvm/versions/node/*",
@@ -34,26 +35,26 @@ const TOOLCHAIN_HOMES: &[&str] = &[
     "/opt/*",
 ];
 
-/// A toolchain that is on this host.
+/// A toolchain that this host has.
 #[derive(Debug, Clone)]
 pub(crate) struct FoundTool {
     pub(crate) toolchain: &'static Toolchain,
     /// The program as guests run it.
     pub(crate) program: PathBuf,
-    /// Its home when that is outside what every guest sees.
+    /// Its home, if that is outside what every guest sees.
     pub(crate) home: Option<PathBuf>,
     /// What else of the host it needs.
     pub(crate) more: Vec<PathBuf>,
 }
 
 impl FoundTool {
-    /// What has to be shown of the host for it.
+    /// What of the host has to be shown for it.
     pub(crate) fn reads(&self) -> Vec<PathBuf> {
         self.home.iter().chain(&self.more).cloned().collect()
     }
 }
 
-/// The first toolchain of the language that is here, that a guest can be shown, and that is fit for the purpose.
+/// The language's first toolchain that is here, can be shown to a guest, and is fit for the purpose.
 pub(crate) fn find(
     language: &'static Language,
     search: &ToolSearch,
@@ -70,7 +71,7 @@ pub(crate) fn find(
 fn find_program(toolchain: &'static Toolchain, search: &ToolSearch, view: &View) -> Option<FoundTool> {
     let on_path = search.path.iter().map(|directory| directory.join(toolchain.program));
     let visible = on_path.chain(guest_path().map(|directory| directory.join(toolchain.program))).find(|candidate| {
-        // What it resolves to must be visible too: links lead anywhere.
+        // What it resolves to must be visible too: a link can lead anywhere.
         is_program(candidate)
             && view.covers(candidate)
             && fs::canonicalize(candidate).is_ok_and(|real| view.covers(&real))
@@ -98,13 +99,13 @@ fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-/// Whether a tool that belljar got itself is one of the language's.
+/// Whether one of the language's tools was installed by belljar itself.
 pub(crate) fn has_own(language: &Language, search: &ToolSearch) -> bool {
     let programs = language.toolchains.iter().map(|toolchain| toolchain.program);
     programs.into_iter().any(|program| search.own.iter().any(|home| is_program(&home.join("bin").join(program))))
 }
 
-/// Whether a folder is the home of a toolchain, by where it is.
+/// Whether a folder's location makes it the home of a toolchain.
 pub(crate) fn is_toolchain_home(folder: &Path, search: &ToolSearch) -> bool {
     let real = |home: PathBuf| fs::canonicalize(home).ok();
     toolchain_homes(search).into_iter().filter_map(real).any(|home| home == folder)

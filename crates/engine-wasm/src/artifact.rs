@@ -1,4 +1,4 @@
-//! What `setup` makes of a snapshot and a worker loads: compiled code and, behind it in the same file, the image of its memory.
+//! The file that `setup` makes of a snapshot and a worker loads: compiled code, followed by the image of its memory.
 
 use std::fs::File;
 use std::io;
@@ -12,13 +12,13 @@ use crate::driver::Start;
 /// The page size that the image is aligned to: at least the machine's.
 const PAGE: usize = 64 << 10;
 
-/// What the end of the file begins with, and what is different in every format of it.
+/// What the footer begins with. It changes with every format.
 pub(crate) const MAGIC: &[u8; 8] = b"belljar5";
 
-/// The end of the file: the magic, and four numbers.
+/// The length of the footer: the magic, and four numbers.
 const FOOTER: usize = MAGIC.len() + 4 * 8;
 
-/// What the names begin with under which [`take_apart`] exports a module's variables.
+/// The prefix of the names under which [`take_apart`] exports a module's globals.
 pub(crate) const GLOBAL: &str = "belljar:global/";
 
 /// Where the image is in an artifact's file.
@@ -26,21 +26,22 @@ pub(crate) const GLOBAL: &str = "belljar:global/";
 pub(crate) struct ImagePlace {
     pub(crate) offset: u64,
     pub(crate) length: usize,
-    /// Its address in the guest's memory. What is before it is zero: the stack, in modules that have it first.
+    /// Its address in the guest's memory. Everything below it is zero: the stack, in modules that place it first.
     pub(crate) address: usize,
 }
 
-/// What of an instance its code can change.
+/// How much of an instance its code can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mutable {
-    /// Its memory, and variables that have names: put those back, and it is a new one.
+    /// Its memory and its exported globals: with those put back, the instance is as good as new.
     MemoryAndGlobals,
     /// More than that, or nobody has looked.
     Anything,
 }
 
-/// Whether an instance of this module is its memory and its variables. Everything else that code of the second version of WebAssembly can
-/// change is named here; code of later versions (which throws exceptions, say) is not looked at.
+/// Whether a module's code can change nothing of an instance but its memory and its globals. Everything else that
+/// WebAssembly 2 code can change is listed here; a module that needs a later version (to throw exceptions, say) is not
+/// examined and counts as [`Mutable::Anything`].
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "the standard's other instructions change neither tables nor segments"
@@ -68,7 +69,8 @@ pub(crate) fn mutable(wasm: &[u8]) -> Result<Mutable> {
     Ok(Mutable::MemoryAndGlobals)
 }
 
-/// A snapshot taken apart: the module without data and with its variables exported, and the memory that the data would make.
+/// Takes a snapshot apart: into the module, without data and with its globals exported, and the memory that the data
+/// would fill.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other sections are copied as they are, whatever they are")]
 pub(crate) fn take_apart(wasm: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
     let mut module = wasm.get(..8).ok_or_else(|| Error::msg("no module"))?.to_vec();
@@ -92,7 +94,7 @@ pub(crate) fn take_apart(wasm: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
                 copy_section(&mut module, wasm, &payload);
             }
             Payload::ExportSection(exports) => {
-                // The number in front of them can be written in more bytes than it needs.
+                // The count in front of them may be encoded in more bytes than it needs.
                 let first = exports.clone().into_iter_with_offsets().next().transpose()?.map(|(offset, _)| offset);
                 let entries = first.and_then(|first| wasm.get(first..exports.range().end)).unwrap_or_default();
                 put_exports(&mut module, entries, exports.count(), &variables);
@@ -102,7 +104,7 @@ pub(crate) fn take_apart(wasm: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
                     let segment = segment?;
                     let offset_expr = match segment.kind {
                         DataKind::Active { memory_index: 0, offset_expr } => offset_expr,
-                        // What the snapshotter leaves of the module's own.
+                        // What the snapshotter leaves of the module's own segments.
                         DataKind::Passive if segment.data.is_empty() => continue,
                         DataKind::Passive | DataKind::Active { .. } => {
                             return Err(Error::msg("data that is not simply there at the start"));
@@ -140,7 +142,7 @@ fn put_section(module: &mut Vec<u8>, id: u8, contents: &[u8]) {
     module.extend_from_slice(contents);
 }
 
-/// The section of exports, of which these are the `count` entries, with the variables added.
+/// Writes the export section: these `count` entries, followed by the globals.
 fn put_exports(module: &mut Vec<u8>, entries: &[u8], count: u32, variables: &[u32]) {
     const EXPORTS: u8 = 7;
     const GLOBAL_KIND: u8 = 3;
@@ -170,7 +172,7 @@ fn put_length(bytes: &mut Vec<u8>, mut length: usize) {
     }
 }
 
-/// One file of both. What a command's memory begins with is an empty stack, of which no page need be kept.
+/// Joins both into one file. A command's memory begins with an empty stack, so those pages need not be stored.
 pub(crate) fn join(mut code: Vec<u8>, image: &[u8], start: Start, mutable: Mutable) -> Vec<u8> {
     code.resize(code.len().next_multiple_of(PAGE), 0);
     let offset = code.len() as u64;
@@ -203,7 +205,7 @@ pub(crate) fn find_image(file: &File) -> io::Result<(ImagePlace, Mutable)> {
     let (offset, length, address) = (number(0)?, number(1)?, number(2)?);
     let fits = offset.checked_add(length).and_then(|end| end.checked_add(FOOTER as u64)) == Some(size);
     let aligned = [offset, length, address].iter().all(|number| number % PAGE as u64 == 0);
-    // What 32 bits reach: of all that this file says, only that is reserved for a memory.
+    // Within 4 GiB: no more than that is reserved for a memory, whatever the file says.
     let within = address.checked_add(length).is_some_and(|end| end <= 4 << 30);
     if magic != MAGIC || !fits || !aligned || !within {
         return Err(invalid());

@@ -1,11 +1,12 @@
-//! Instructions that are calls of wasmtime's, made into what can be ended.
+//! Makes it possible to end a run in instructions that wasmtime implements as calls of its own.
 //!
-//! A run is ended where a signal finds its thread in guest code (see [`halt`](crate::halt)). Filling and copying memory is not guest code: a guest
-//! that does nothing else, in large pieces or in a great many small ones, would hardly ever be found. So before a module is compiled, both
-//! become functions of its own, which do it piece by piece, and call the host after so much work, whose answer is an error when the run has
-//! to end. What such a function adds to a short copy is a call, a subtraction and a comparison.
+//! A run is ended by a signal that finds its thread in guest code (see [`halt`](crate::halt)). Filling and copying
+//! memory is not guest code: a guest that does nothing else, in large pieces or in a great many small ones, would
+//! hardly ever be found. So before a module is compiled, both become functions of the module itself. They work piece by
+//! piece and call the host after a certain amount of work; the host answers with an error if the run has to end. For a
+//! short copy this adds a call, a subtraction and a comparison.
 //!
-//! A snapshot is not changed by this, only what is made of it for this machine.
+//! The snapshot itself stays as it is; only what is compiled from it for this machine changes.
 
 use std::convert::Infallible;
 
@@ -20,21 +21,22 @@ use wasmparser::{
 };
 use wasmtime::{Error, Result};
 
-/// What the host's function is imported as.
+/// The name under which the host's function is imported.
 pub(crate) const LOOK_UP: (&str, &str) = ("belljar", "look_up");
 
-/// The most bytes between two calls of the host. Some 10 µs, of which a call of the host is a hundredth; and some 100 µs where each page is touched for the
-/// first time.
+/// The most bytes between two calls of the host. They take some 10 µs, of which the call is a hundredth; or some 100 µs
+/// where each page is touched for the first time.
 const PIECE: u32 = 256 << 10;
 
-/// What an instruction that fills or copies nothing counts for, in bytes.
+/// What each instruction counts for, in bytes, beyond what it fills or copies.
 const EACH: u32 = 64;
 
-/// Copies of so few bytes, where the code says how many, are no calls: wasmtime loads and stores them.
+/// Copies of at most this many bytes, if the code gives the length as a constant, are no calls: wasmtime compiles them
+/// to loads and stores.
 const INLINE: u32 = 128;
 
-/// The same module, which calls [`LOOK_UP`] wherever it would be out of reach for long. One that never is comes back as it is. Names of functions
-/// and other custom sections, which nobody reads here, go.
+/// The same module, with a call of [`LOOK_UP`] wherever it would otherwise be out of reach for long. A module that
+/// never is comes back unchanged. Function names and other custom sections, which nobody reads here, are dropped.
 pub(crate) fn in_pieces(wasm: &[u8]) -> Result<Vec<u8>> {
     let survey = Survey::of(wasm)?;
     if survey.far_out == 0 {
@@ -50,7 +52,7 @@ pub(crate) fn in_pieces(wasm: &[u8]) -> Result<Vec<u8>> {
     Ok(module.finish())
 }
 
-/// What a module has, by which what is added gets its numbers.
+/// How much of everything a module has, which gives the numbers of what is added.
 #[derive(Debug, Default)]
 struct Survey {
     types: u32,
@@ -120,12 +122,12 @@ impl Survey {
         self.types
     }
 
-    /// That of the four functions that are added: three numbers, and nothing comes back.
+    /// The type of the four added functions: three numbers in, nothing out.
     fn bulk_type(&self) -> u32 {
         self.types + 1
     }
 
-    /// Behind the module's own imports, so that all of its own functions move by one.
+    /// It comes after the module's own imports, so all of the module's own functions move up by one.
     fn look_up(&self) -> u32 {
         self.imported_functions
     }
@@ -146,7 +148,7 @@ impl Survey {
         self.functions + 4
     }
 
-    /// The variable that says how many bytes are left until the host is called.
+    /// The global that holds how many bytes are left until the host is called.
     fn left(&self) -> u32 {
         self.globals
     }
@@ -162,10 +164,11 @@ enum Work {
         to: u32,
         from: u32,
     },
-    /// In wasmtime, and not for long: tables and stacks are small, and memory that grows is only mapped. But nobody says how often.
+    /// In wasmtime, but not for long: tables and stacks are small, and memory that grows is only mapped. Nothing limits
+    /// how often, though.
     Bounded,
-    /// In guest code, or in a call of the host that looks up by itself. Passive segments of data, of which `memory.init` could copy, are nowhere: see
-    /// [`take_apart`](crate::artifact::take_apart).
+    /// In guest code, or in a call of the host that checks by itself. There are no passive data segments for
+    /// `memory.init` to copy from: see [`take_apart`](crate::artifact::take_apart).
     InReach,
 }
 
@@ -305,7 +308,7 @@ impl Reencode for Rewriting {
     }
 }
 
-/// Parameters of the functions that are added: where to, which byte or where from, and how many.
+/// Parameters of the added functions: the destination, the byte or the source, and the length.
 const TO: u32 = 0;
 const FROM: u32 = 1;
 const LENGTH: u32 = 2;
@@ -316,7 +319,7 @@ impl Survey {
         imports.import(module, name, EntityType::Function(self.plain_type()));
     }
 
-    /// Does `instruction` if that is not too much since the host was called, and else calls `in_pieces`.
+    /// Does `instruction` at once if the host was called recently enough, and otherwise calls `in_pieces`.
     fn at_once(&self, in_pieces: u32, instruction: fn(&mut InstructionSink<'_>)) -> Function {
         const REST: u32 = 3;
         let mut function = Function::new([(1, ValType::I64)]);
@@ -331,7 +334,7 @@ impl Survey {
         function
     }
 
-    /// Fills memory: all but the last piece, and that.
+    /// Fills memory: first all pieces but the last, then the last.
     fn filling(&self) -> Function {
         let mut function = Function::new([]);
         let code = &mut function.instructions();
@@ -348,7 +351,7 @@ impl Survey {
         function
     }
 
-    /// Copies memory, in the direction in which nothing is overwritten that is still to be copied.
+    /// Copies memory, in the direction that never overwrites what is still to be copied.
     fn copying(&self) -> Function {
         let mut function = Function::new([]);
         let code = &mut function.instructions();
@@ -386,7 +389,8 @@ fn add_global(globals: &mut GlobalSection) {
     globals.global(kind, &ConstExpr::i64_const(PIECE.into()));
 }
 
-/// Whether what begins at `start` is not all in memory. Then the instruction itself is what traps, before anything is written.
+/// Whether the range that begins at `start` ends outside of memory. Then the instruction itself has to trap, before
+/// anything is written.
 fn ends_outside(code: &mut InstructionSink<'_>, start: u32) {
     const PAGE_BITS: i64 = 16;
     code.local_get(start).i64_extend_i32_u().local_get(LENGTH).i64_extend_i32_u().i64_add();

@@ -1,4 +1,5 @@
-//! What WASI calls commands: started by every run, with arguments, and over when they return. The compiler, the linker, and what they make.
+//! What WASI calls commands: programs that every run starts anew, with arguments, and that are over when they return.
+//! These are the compiler, the linker, and what they make.
 
 use wasmtime::{Instance, Linker, Result, Store};
 

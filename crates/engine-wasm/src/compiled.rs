@@ -1,10 +1,10 @@
 //! Languages that are compiled: C and C++.
 //!
-//! Compiler and linker are WebAssembly and run like any program, each in an instance of its own. What they make is translated to
-//! machine code, and that is a runtime with one program in it. Both halves have a process of their own: a [`Workshop`] for each time that
-//! a program is made, since nothing but its end stops a translation that takes too long; and a worker for each program, which loads it before
-//! it gives up the right to load code, and in which every run is a fresh instance. Processes that have been told nothing wait ahead, so that
-//! nobody waits for their start.
+//! The compiler and the linker are WebAssembly and run like any program, each in an instance of its own. What they make
+//! is translated to machine code, which gives a runtime with a single program in it. Each half has processes of its
+//! own. A [`Workshop`] makes one program and ends, since nothing less stops a translation that takes too long. A worker
+//! runs one program: it loads the program before it gives up the right to load code, and every run in it is a fresh
+//! instance. Blank processes are started ahead, so that no run waits for one to start.
 
 mod cache;
 mod tools;
@@ -41,21 +41,21 @@ pub(crate) struct Compiled {
     tools: InstalledRuntime,
     waiting: Mutex<Waiting>,
     cache: Mutex<Cache>,
-    /// Workers with programs that ran just now, the last one last: the same program is often run again, with other input.
+    /// Workers whose programs ran recently, the latest one last: the same program is often run again with other input.
     idle: Mutex<VecDeque<(Arc<Program>, OwnWorker)>>,
 }
 
 /// The most workers that wait for their program to be run again.
 const MOST_IDLE: usize = 4;
 
-/// Processes that wait for a run: one of each kind, once there has been a run. They are nobody's yet.
+/// Processes that wait for a run: one of each kind, once there has been a run. They belong to no caller yet.
 #[derive(Debug, Default)]
 struct Waiting {
     blank: Option<Blank>,
     workshop: Option<OwnWorker>,
 }
 
-/// A worker that nobody else has, and that ends when this is dropped.
+/// A worker with a single user. Ends when this is dropped.
 #[derive(Debug)]
 struct OwnWorker(Arc<Connection>);
 
@@ -84,9 +84,9 @@ pub(crate) struct Ran {
 
 /// Why there is no program to run.
 enum Stopped {
-    /// The caller's, or its limits'.
+    /// Through the caller's fault, or for a limit.
     Unmade(Box<Unmade>),
-    /// Ours.
+    /// Through our fault.
     Failed(WasmError),
 }
 
@@ -152,7 +152,7 @@ impl Compiled {
                 Some(worker) => worker,
                 None => match self.load(&program).await {
                     Ok(worker) => worker,
-                    // It was made by the caller, so that it cannot be loaded is the caller's to know.
+                    // The caller made the program, so the caller is told that it cannot be loaded.
                     Err(WasmError::WorkerFailed(reason)) => {
                         let unmade = Unmade::link_error(&format!("the program cannot be loaded: {reason}"));
                         live.output(Stream::Stderr, unmade.said.as_bytes());
@@ -166,7 +166,8 @@ impl Compiled {
             job.limits = spent.rest_of(job.limits);
             job.collect = collect;
             let ran = worker.0.run(job, None, &mut live).await;
-            // The end of one that has waited need not be this run's doing: others ran in it, and something else may have wanted its memory.
+            // A worker that has waited may end for reasons that have nothing to do with this run: others ran in it, and
+            // something else may have wanted its memory.
             if is_used && live.anything == Anything::No && matches!(ran, Err(WasmError::WorkerLost)) {
                 continue;
             }
@@ -174,7 +175,7 @@ impl Compiled {
         };
         let mut finished = match ran {
             Ok(finished) => spent.and(finished),
-            // It does not answer at its deadline, and is ended for it: nobody else's run was in it.
+            // It did not answer at its deadline, and was ended. Nobody else's run was in it.
             Err(WasmError::Unresponsive) => spent.without_a_run(Unmade::late()),
             Err(error) => return Err(error),
         };
@@ -209,7 +210,7 @@ impl Compiled {
         self.refill();
         if let Some(waiting) = waiting {
             match load(waiting).await {
-                // As one that has a program: it may have ended while it waited.
+                // Like a worker that has a program, it may have ended while it waited.
                 Err(WasmError::WorkerLost | WasmError::Sockets(_)) => {}
                 loaded => return loaded,
             }
@@ -222,7 +223,7 @@ impl Compiled {
         idle.push_back((program, worker));
         let too_many = if idle.len() > MOST_IDLE { idle.pop_front() } else { None };
         drop(idle);
-        // Ends a process, which others need not wait for.
+        // Dropping one ends a process, which others should not have to wait for.
         drop(too_many);
     }
 
@@ -240,7 +241,7 @@ impl Compiled {
         Ok(OwnWorker(Blank::start(&*self.wall).await?.load(1, &[tools]).await?))
     }
 
-    /// Starts what the next run will want. What fails here fails again there, and is told there.
+    /// Starts what the next run will want. A failure here would recur then, and is reported then.
     fn refill(self: &Arc<Self>) {
         let this = Arc::clone(self);
         tokio::spawn(async move {
@@ -279,7 +280,7 @@ impl LiveOutput for Said<'_> {
     }
 }
 
-/// A trap's name, as somebody who wrote C would say it.
+/// A trap's name, in the words of somebody who writes C.
 fn explained(trap: &str) -> String {
     const WORDS: &[(&str, &str)] = &[
         (
@@ -302,7 +303,7 @@ fn explained(trap: &str) -> String {
     known.map_or_else(|| trap.to_owned(), |(_, words)| (*words).to_owned())
 }
 
-/// What a run has used of its limits, which hold for its parts together.
+/// How much of its limits a run has used. They hold for its parts together.
 #[derive(Debug)]
 struct Spent {
     started: Instant,

@@ -25,13 +25,14 @@ use crate::wall::{Confined, Wall};
 const START: Duration = Duration::from_secs(20);
 /// How long after its deadline a run may take to end before its worker is ended for it.
 const GRACE: Duration = Duration::from_secs(1);
-/// The same for a cell, which is asked to stop before it is ended. Others' sessions end with its worker.
+/// The same for a cell, which is asked to stop before it is ended. When its worker ends, so do other sessions.
 const CELL_GRACE: Duration = Duration::from_secs(5);
-/// How long a worker may take for what is no run. A session of gigabytes is written to a disk in this time.
+/// How long a worker may take for an errand. It is long enough to write a session of gigabytes to a disk.
 const ERRAND: Duration = Duration::from_mins(2);
-/// The largest reply: what a worker that a guest has taken over could make us hold. Above what is brought back of files and output.
+/// The largest reply, and so the most that a worker taken over by a guest could make us hold. More than the most that
+/// is brought back of files and output.
 const MAX_REPLY: usize = 128 << 20;
-/// The same of an errand: above the most that is read, or listed, at one time.
+/// The same for an errand: more than the most that is read, or listed, at one time.
 const MAX_ANSWER: usize = 32 << 20;
 /// The most output of a run that waits to be passed on. A worker stops at [`OUTPUT_WINDOW`], and may be half-way through a piece then.
 const MOST_IN_FLIGHT: u64 = 2 * OUTPUT_WINDOW;
@@ -43,7 +44,8 @@ pub(crate) struct Connection {
     control: OwnedFd,
     pending: Mutex<Pending>,
     serial: AtomicU64,
-    /// One errand at a time that takes long. A worker has a thread more than runs, and a run that waits for one comes nearer to its deadline.
+    /// One long errand at a time. A worker has only one thread more than it has runs, and a run that waits for a thread
+    /// comes nearer to its deadline.
     long_errands: Semaphore,
     reset: Reset,
     /// The process. Ends when this is dropped.
@@ -75,7 +77,8 @@ enum Expects {
 }
 
 impl Waiting {
-    /// Takes a part of a reply; the reply, if this was the last. An error: no worker of ours says this.
+    /// Takes a part of a reply, and returns the reply if this was the last part. An error means that no worker of ours
+    /// would say this.
     fn take(&mut self, part: &Part<'_>) -> io::Result<Option<Reply>> {
         let most = match self.expects {
             Expects::End => MAX_REPLY,
@@ -94,7 +97,7 @@ impl Waiting {
         }
     }
 
-    /// Whether a reply is the last, if it is one that can be.
+    /// Whether this reply is the last. An error means that it cannot come here at all.
     fn is_last(&self, reply: &Reply) -> io::Result<bool> {
         match (reply, self.expects) {
             (Reply::Output(pieces), Expects::End) => {
@@ -223,7 +226,7 @@ impl Connection {
         self.follow(Task::Cell(session, job), order, layer, live).await
     }
 
-    /// Has an errand done for a session. Beside it go files.
+    /// Has an errand done for a session. The files go along with it.
     pub(crate) async fn ask(
         &self,
         session: SessionId,
@@ -262,7 +265,7 @@ impl Connection {
     /// Says that nobody will use a session any more.
     pub(crate) fn close(&self, session: SessionId) {
         if self.is_alive() && protocol::send(&self.control, &Control::Close(session), &[]).is_err() {
-            // It cannot be told, and must not keep what it has.
+            // It cannot be told, and must not keep what the session has.
             self.end();
         }
     }
@@ -278,7 +281,7 @@ impl Connection {
         let mut run = self.register(id, Expects::End)?;
         self.send_task(task, layer.map(AsFd::as_fd).as_slice()).await?;
         let mut patience = Patience::with(&order);
-        // Its thread does not answer for the deadline. Nothing but the end of the process is left to try.
+        // Its thread ignores the deadline. All that is left to try is to end the process.
         let late = || {
             self.end();
             WasmError::Unresponsive
@@ -334,8 +337,8 @@ impl Connection {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             done => return done.map_err(|_| WasmError::WorkerLost),
         }
-        // Full, which is rare. Whoever waits for room in a socket is woken whenever the other side has read something; so not `jobs`, on
-        // which somebody waits all the time.
+        // Full, which is rare. A task that waits for room in a socket is woken whenever the other side has read
+        // something. That must not be `jobs`, on which there is always somebody waiting.
         let socket = self.jobs.get_ref().try_clone().map_err(WasmError::Sockets)?;
         let socket = watched(socket, Interest::WRITABLE).map_err(WasmError::Sockets)?;
         socket.async_io(Interest::WRITABLE, send).await.map_err(|_| WasmError::WorkerLost)
@@ -360,7 +363,7 @@ impl Connection {
     fn take_packet(&self, packet: &[u8]) -> io::Result<()> {
         let part: Part<'_> = protocol::decode(packet)?;
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        // A run that was given up has nobody who waits, and one that is over neither.
+        // Nobody waits for a run that was given up, or for one that is over.
         let Some(runs) = pending.0.as_mut() else { return Ok(()) };
         let Some(waiting) = runs.get_mut(&part.run) else { return Ok(()) };
         let Some(reply) = waiting.take(&part)? else { return Ok(()) };
@@ -373,12 +376,12 @@ impl Connection {
     }
 }
 
-/// How much it is. Nothing counts too, since it waits like something.
+/// What this output counts for. An empty list counts too, since it takes up room while it waits.
 fn weight(pieces: &[Piece]) -> u64 {
     pieces.iter().map(Piece::weight).sum::<u64>().max(Piece::OVERHEAD as u64)
 }
 
-/// How much it was.
+/// Passes output on, and returns what it counted for.
 fn pass_on(pieces: &[Piece], live: &mut dyn LiveOutput) -> u64 {
     for piece in pieces {
         let stream = match piece.stream {
@@ -393,14 +396,14 @@ fn pass_on(pieces: &[Piece], live: &mut dyn LiveOutput) -> u64 {
 /// A run that is followed to its end.
 struct Order {
     id: RunId,
-    /// How long it may take,
+    /// How long it may take.
     wall: Duration,
-    /// and then to end.
+    /// How long it may then take to end.
     grace: Duration,
 }
 
-/// Until when a run is waited for. What it has beyond its deadline comes in steps: a machine that stood still across one of them has used up that
-/// one.
+/// How long a run is waited for. The time beyond its deadline passes in steps, so a machine that stood still uses up
+/// only one of them.
 struct Patience {
     until: Instant,
     step: Duration,
@@ -413,7 +416,7 @@ impl Patience {
         Self { until: Instant::now() + order.wall, step: order.grace / steps, steps }
     }
 
-    /// What comes in time.
+    /// Waits for `coming`; `None` if it does not come in time.
     async fn wait_for<T>(&mut self, coming: impl Future<Output = T>) -> Option<T> {
         let mut coming = std::pin::pin!(coming);
         loop {
@@ -426,7 +429,7 @@ impl Patience {
     }
 }
 
-/// A run that waits for its replies. Dropped before its end, it is cancelled.
+/// A run that waits for its replies. Dropping it before the end cancels the run.
 struct Registered<'a> {
     connection: &'a Connection,
     id: RunId,

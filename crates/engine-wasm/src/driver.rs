@@ -40,12 +40,13 @@ pub(crate) trait Driver: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Where an instance that is going to run cells has the list of words that tell it to stop; see [`Ask`](crate::halt::Ask).
+    /// For an instance that is going to run cells: the address of the list of words that tell it to stop; see
+    /// [`Ask`](crate::halt::Ask).
     fn ask(&self, _: &mut Store<Guest>, _: &Instance) -> Result<Option<u32>> {
         Ok(None)
     }
 
-    /// Runs a program that leaves the instance as the next one is to find it. An error is the end of the instance.
+    /// Runs a program that leaves its state in the instance for the next one. After an error the instance is lost.
     fn cell(&self, store: &mut Store<Guest>, instance: &Instance, cell: &Cell<'_>) -> Result<i32> {
         self.run(store, instance, cell.job)
     }
@@ -184,7 +185,7 @@ fn put(store: &mut Store<Guest>, instance: &Instance, bytes: &[u8]) -> Result<(u
     let memory = Guest::memory(store)?;
     let start = pointer as usize;
     let target = memory.data_mut(&mut *store).get_mut(start..start + bytes.len() + 1);
-    // A guest out of memory answers with a null pointer, in whose place there is something else.
+    // A guest that is out of memory answers with a null pointer, and something else lives at that address.
     let target = target.filter(|_| pointer != 0).ok_or_else(|| wasmtime::Error::msg("no memory for the program"))?;
     if let Some((end, body)) = target.split_last_mut() {
         body.copy_from_slice(bytes);
@@ -193,9 +194,9 @@ fn put(store: &mut Store<Guest>, instance: &Instance, bytes: &[u8]) -> Result<(u
     Ok((pointer, length))
 }
 
-/// The most that is read of anything a guest reports, of which less is told,
+/// The most that is read of anything that a guest reports. Less than that is passed on.
 const MAX_REPORT: usize = 1 << 20;
-/// and of something that it shows, which is in JSON here.
+/// The same for something that it shows, which is in JSON here.
 const MAX_SHOWN: usize = Display::MAX_SIZE / 3 * 4 + (64 << 10);
 
 /// The reactor's own import: what it has to say beside its output.

@@ -28,7 +28,7 @@ pub(crate) struct Executor {
     pub(crate) sessions: Sessions,
 }
 
-/// What is left of a run when its answer is ready. Takes a while to clear away, which nobody should wait for.
+/// What is left of a run when its answer is ready. Clearing it away takes a while that nobody should have to wait for.
 pub(crate) enum Remains {
     Nothing,
     /// To be dropped.
@@ -51,7 +51,7 @@ impl Executor {
         self.timekeeper.watch(&run);
         let (end, mut made) = match self.run(job, layer, &run) {
             Ok(ended) => ended,
-            // The instance could not be made, which is ours to mend.
+            // The instance could not be made, which is our fault.
             Err(error) => (End::Trapped { signal: SIGABRT, message: format!("{error:#}") }, None),
         };
         let cpu = run.cpu_time();
@@ -98,7 +98,7 @@ impl Executor {
         }
     }
 
-    /// Gives up what only the next of many runs would want.
+    /// Gives up what is only of use while there are many runs.
     pub(crate) fn rest(&self) {
         self.runtimes.iter().for_each(|runtime| runtime.instances.rest());
     }
@@ -134,7 +134,7 @@ impl Executor {
         let result =
             halt::stoppable(&runtime.grounds, run, forbidden, None, || runtime.driver.run(store, instance, job));
         if run.interruption().is_some() {
-            // It was sent to a trap, of which a driver may have thought what it thinks of traps.
+            // The run was sent to a trap, from which its driver may have drawn the wrong conclusions.
             let report = &mut store.data_mut().report;
             (report.error, report.unsupported) = (None, None);
         }
@@ -162,7 +162,8 @@ fn translate(job: &Job, run: &Run) -> Finished {
     Finished { files, wall_micros: micros(run.elapsed()), cpu_micros: micros(run.cpu_time()), ..Finished::only(end) }
 }
 
-/// Refuses what asks for functions that nobody has, and what is too large: neither memory nor time of a translation are bounded otherwise.
+/// Refuses a module that imports functions which nobody has, or that is too large: nothing else bounds the memory and
+/// time that its translation takes.
 #[expect(clippy::wildcard_enum_match_arm, reason = "other sections have nothing to refuse")]
 fn check_module(module: &[u8]) -> Result<()> {
     const MOST_CODE: usize = 8 << 20;
@@ -179,7 +180,7 @@ fn check_module(module: &[u8]) -> Result<()> {
                 }
                 false
             }
-            // One is what is reserved for it, and what its limit counts.
+            // Address space is reserved for one memory, and the limit counts only one.
             wasmparser::Payload::MemorySection(memories) if memories.count() > 1 => {
                 return Err(wasmtime::Error::msg("a program has one memory"));
             }
@@ -194,7 +195,8 @@ fn check_module(module: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// A store for a runtime that is started ahead of all runs, with so much memory, and the run that stands for that.
+/// A store with this much memory, for a runtime that is started ahead of all runs; and the run that stands in for that
+/// start.
 pub(crate) fn set_up_store(engine: &Engine, image: &Image, memory: u64) -> Result<(Store<Guest>, Arc<Run>)> {
     const LONG_MICROS: u64 = 600_000_000;
     const PLENTY: u64 = 1 << 30;
@@ -224,7 +226,7 @@ pub(crate) fn judge(result: &Result<i32>, run: &Run, guest: &Guest) -> End {
     let end = match result {
         // It may have come to its end before anybody could stop it.
         Ok(_) if run.interruption() == Some(Interruption::Fault) => interrupted(run),
-        // It stopped since it was asked to.
+        // It stopped because it was asked to.
         Ok(_) if run.asked().is_some() => interrupted(run),
         // As the kernel does it.
         Ok(code) => End::Exited(code.to_le_bytes()[0]),

@@ -19,7 +19,7 @@ pub(crate) struct Guest {
     limiter: Limiter,
     memory: Option<Memory>,
     run: Arc<Run>,
-    /// Where the list of words is that tell it to stop; see [`Ask`].
+    /// The address of the list of words that tell it to stop; see [`Ask`].
     ask: Option<u32>,
     pub(crate) report: Report,
     pub(crate) cell: CellState,
@@ -58,7 +58,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) limits: &'a JobLimits,
     /// Bytes of memory that are there before the limit counts.
     pub(crate) base_memory: u64,
-    /// What is below in its memory cannot be touched.
+    /// Nothing below this address in its memory can be touched.
     pub(crate) lowest_address: u32,
 }
 
@@ -147,7 +147,7 @@ impl Guest {
         }
     }
 
-    /// After a call of the host, in which nothing else could tell it.
+    /// Tells the guest to stop if it was asked to during a call of the host, in which nothing else could tell it.
     fn tell(memory: &mut [u8], guest: &Self) {
         if let Some(list) = guest.ask
             && guest.run.take_ask()
@@ -163,7 +163,7 @@ impl Guest {
         let size = memory.data_size(&*store) as u64;
         let guest = store.data_mut();
         guest.memory = Some(memory);
-        // One that was made for another guest has asked for nothing.
+        // An instance that was made for another guest has asked this limiter for nothing.
         guest.limiter.peak = guest.limiter.peak.max(size);
         Ok(())
     }
@@ -201,7 +201,7 @@ impl Guest {
         self.limiter.refused == Refused::Yes
     }
 
-    /// The most that its memory and files were together, or nearly: files are looked at only now.
+    /// The peak of its memory and files together, or nearly: files are looked at only now.
     pub(crate) fn peak_bytes(&self) -> u64 {
         self.limiter.peak + self.wasi.as_ref().map_or(0, |wasi| wasi.usage().bytes)
     }
@@ -211,7 +211,7 @@ impl Guest {
         let Some(wasi) = self.wasi.take() else { return Left::default() };
         let (_, workspace) = wasi.into_workspace();
         let gone = match job.collect {
-            // The program's own file was nobody's.
+            // The program's own file does not count: nobody gave it.
             Collecting::Changes => {
                 let gone = workspace.gone();
                 Gone::of(gone.iter().copied().filter(|path| *path != workspace_name(&job.file)))
@@ -229,8 +229,8 @@ impl Guest {
     }
 }
 
-/// What a run leaves of its workspace: as many files as are told, and of their contents as much as is wanted. One file can have so many names that
-/// their contents together are more than there is memory.
+/// What a run leaves in its workspace: as many files as may be reported, with as much of their contents as is wanted.
+/// One file can have so many names that the contents of all of them would not fit into memory.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     /// Made or changed.
@@ -240,9 +240,9 @@ pub(crate) struct Left {
     pub(crate) gone: Gone,
 }
 
-/// No more than the server will take, and so many more that it can say what it did not.
+/// As many as the server will take, and as many more as it can report as skipped.
 pub(crate) const MOST_FILES: usize = OutputFile::MAX_COUNT + SkippedFile::MAX_COUNT;
-/// The same of symbolic links, which are only told.
+/// The same for symbolic links, which are only reported.
 pub(crate) const MOST_LINKS: usize = SkippedFile::MAX_COUNT;
 
 /// How much may still be sent back of what is in files.
@@ -265,7 +265,7 @@ impl Budget {
     }
 }
 
-/// Whether a file is another than what was given. One that was written anew with what was in it is not.
+/// Whether a file differs from what was given. One that was rewritten with the same contents does not.
 fn is_changed(file: &WorkspaceFile, job: &Job) -> bool {
     match file.origin {
         FileOrigin::Made => true,
@@ -361,7 +361,7 @@ impl Host for World {
             OutputStream::Stdout => protocol::OutputStream::Stdout,
             OutputStream::Stderr => protocol::OutputStream::Stderr,
         };
-        // A run that is interrupted here is called up again.
+        // If this run is interrupted here, its thread is signalled again.
         self.run.write(stream, bytes).ok();
     }
 }
@@ -392,17 +392,17 @@ impl ResourceLimiter for Limiter {
         } else {
             self.refused = Refused::Yes;
         }
-        // Refused, the guest's allocator says so to the guest, which can go on.
+        // If refused, the guest's allocator reports that to the guest, which can go on.
         Ok(allowed)
     }
 
     fn table_growing(&mut self, _: usize, desired: usize, maximum: Option<usize>) -> Result<bool> {
-        // Function pointers. Nothing that we run adds any.
+        // Tables hold function pointers. Nothing that we run adds any.
         Ok(desired <= 200_000 && maximum.is_none_or(|maximum| desired <= maximum))
     }
 }
 
-/// Adds what code calls that would not look up otherwise: nothing, but an error if the run has to end.
+/// Links what code calls that would otherwise be out of reach: it does nothing, but fails if the run has to end.
 pub(crate) fn link_look_up(linker: &mut Linker<Guest>) -> Result<()> {
     let (module, name) = bulk::LOOK_UP;
     linker.func_wrap(module, name, |mut caller: Caller<'_, Guest>| -> Result<()> {

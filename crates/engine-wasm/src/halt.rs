@@ -1,20 +1,24 @@
 //! Ending guest code: a signal to its thread, whose handler sends it to a trap.
 //!
-//! Compiled WebAssembly has no place where it would look up. wasmtime can put one into every function and every loop (epochs), which takes
-//! a fifth of the speed of an interpreter with many small functions. So guest code has none, and whoever wants a run to end sends a signal
-//! to its thread. If that finds the thread in a function of the run's module, the handler sets it on an instruction that traps, and wasmtime
-//! ends the run as it ends any that traps. Anywhere else (in a host call, in one of wasmtime's trampolines, in no run or in one that need
-//! not end) it changes nothing; the timekeeper sends another one at its next tick, until the run is over. Host calls of a run that has to end
-//! are errors from then on, so that one that calls the host all the time is not missed again and again. What a guest has
-//! wasmtime do for long, filling and copying memory, is done in pieces, with a call of the host between them (see [`bulk`](crate::bulk)).
+//! Compiled WebAssembly never checks whether it should stop. wasmtime can put a check into every function and every
+//! loop (epochs), which costs an interpreter with many small functions a fifth of its speed. So guest code has no
+//! checks, and whoever wants a run to end sends a signal to its thread. If the signal finds the thread in a function of
+//! the run's module, the handler moves it to an instruction that traps, and wasmtime ends the run as it ends any that
+//! traps. Anywhere else (in a host call, in one of wasmtime's trampolines, in no run or in one that need not end) the
+//! handler changes nothing; the timekeeper sends another signal at its next tick, until the run is over. Host calls of
+//! a run that has to end fail from then on, so that a run which calls the host all the time is not missed again and
+//! again. What a guest can have wasmtime do for long, filling and copying memory, is done in pieces, with a call of the
+//! host between them (see [`bulk`](crate::bulk)).
 //!
-//! A guest's memory can have a page that nobody may touch. In guest code that is a trap. But filling and copying memory are functions of
-//! wasmtime's, in which a fault would be the end of the process: the guest gets that page, and the run has to end.
+//! A guest's memory can have a page that nobody may touch. Guest code that touches it traps. But filling and copying
+//! memory are functions of wasmtime's, in which a fault would end the process: there the guest is given the page, and
+//! the run has to end.
 //!
-//! A run that is only asked to stop is told in the same way: where the handler finds the thread in guest code, it sets the words of memory that
-//! a signal of the guest's own would set ([`Ask`]). Host calls tell it when they return.
+//! A run that is only asked to stop is told in the same way: if the handler finds the thread in guest code, it sets the
+//! words of memory that a signal handler of the guest's own would set ([`Ask`]). Host calls tell it when they return.
 //!
-//! Guest code can be left at any instruction: what it was in the middle of is in its own memory and globals, which go with the instance.
+//! Guest code can be left at any instruction: whatever it was in the middle of is in its own memory and globals, which
+//! are dropped with the instance.
 
 #![expect(unsafe_code, reason = "a signal handler, and the registers that it is given")]
 
@@ -37,13 +41,14 @@ const SIGNAL: libc::c_int = libc::SIGUSR1;
 /// `(module (func unreachable))`
 const TRAP: &[u8] = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x0a\x05\x01\x03\0\0\x0b";
 
-/// Where guest code of a module can be left, and where it is sent.
+/// Where a module's guest code can be stopped, and where it is sent then.
 #[derive(Debug)]
 pub(crate) struct Grounds {
-    /// Addresses of the module's own functions, in order. Not of its trampolines: before one has noted where to return to, a trap ends nowhere.
+    /// Addresses of the module's own functions, in order. Not of its trampolines: a trap in one that has not yet noted
+    /// where to return to would lead nowhere.
     functions: Box<[Range<Register>]>,
     trap: Register,
-    /// What `trap` is in.
+    /// Holds the code that `trap` points to.
     _module: Module,
 }
 
@@ -155,7 +160,8 @@ pub(crate) fn stoppable<T>(
 
     let forbidden = Forbidden { start: forbidden.start, end: forbidden.end };
     let current = Current { grounds, run, forbidden, ask };
-    // The handler runs on this thread: what it must see has to be written before, and that is all there is to order.
+    // The handler runs on this thread, so only the compiler's order matters: what the handler must see has to be
+    // written before.
     compiler_fence(Ordering::SeqCst);
     CURRENT.set((&raw const current).cast());
     compiler_fence(Ordering::SeqCst);
@@ -163,14 +169,15 @@ pub(crate) fn stoppable<T>(
     guest()
 }
 
-/// Sends a thread of this process the signal. One that runs nothing, or something else by now, does not mind.
+/// Sends the signal to a thread of this process. It does no harm to a thread that runs nothing, or something else by
+/// now.
 pub(crate) fn signal(thread: Pid) {
     // SAFETY: plain numbers. That the thread may be gone is an error like any other.
     unsafe { libc::syscall(libc::SYS_tgkill, getpid().as_raw_nonzero(), thread.as_raw_nonzero(), SIGNAL) };
 }
 
-/// Catches faults of the host on behalf of guests. Before the first module is there: wasmtime takes a fault of guest code for itself, and
-/// passes others on to who was there before it.
+/// Catches faults of the host on behalf of guests. Call this before the first module is loaded: wasmtime handles faults
+/// of guest code itself, and passes others on to the handler that it found.
 pub(crate) fn catch_faults() -> io::Result<()> {
     install_handler(libc::SIGSEGV, fault)
 }
@@ -216,7 +223,7 @@ extern "C" fn handle(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc
     }
 }
 
-/// The handler of faults that are not guest code's: no lock, no allocation.
+/// The handler of faults outside of guest code: no lock, no allocation.
 extern "C" fn fault(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel gives a handler with SA_SIGINFO what it knows of the signal,
     let info = unsafe { &*info };
@@ -228,7 +235,8 @@ extern "C" fn fault(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut lib
     {
         let start = ptr::with_exposed_provenance_mut(forbidden.start);
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: the guest's own memory, whole pages, which was to be like the rest of it. Who is at it writes what the guest could have written.
+        // SAFETY: the guest's own memory, in whole pages, which become like the rest of it. Whatever touches them now,
+        // for the guest, writes only what the guest could have written.
         if unsafe { libc::mprotect(start, forbidden.end - forbidden.start, protection) } == 0 {
             run.mark(Interruption::Fault);
             return;

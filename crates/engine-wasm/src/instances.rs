@@ -1,9 +1,10 @@
 //! Instances of a runtime, each used for one run after the other.
 //!
-//! A new instance costs a short run a third of its time: making it, and then the first call through each function pointer and the page
-//! faults of the table behind them. What code can change of an instance is known (see [`Mutable`]). Where that is its memory and its variables,
-//! one whose run came to its own end has both put back to where they were before any run, and serves the next. Whatever else may have
-//! happened to one (it was stopped, it trapped, its memory grew), it is dropped.
+//! A new instance costs a short run a third of its time: making it, then the first call through each function pointer
+//! and the page faults of the table behind them. It is known how much of an instance its code can change (see
+//! [`Mutable`]). If that is only its memory and its globals, an instance whose run ended by itself has both reset to
+//! what they were before any run, and serves the next. After anything else (it was stopped, it trapped, its memory
+//! grew), it is dropped.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,7 +19,7 @@ pub(crate) struct Instances {
     engine: Engine,
     pre: InstancePre<Guest>,
     memories: Arc<Memories>,
-    /// Names of its variables, if putting them and its memory back makes a new instance.
+    /// Names of its globals, if resetting those and the memory makes an instance as good as new.
     variables: Option<Box<[String]>>,
     free: Mutex<Vec<Made>>,
 }
@@ -45,7 +46,8 @@ impl Instances {
         self.pre.module()
     }
 
-    /// An instance that holds nothing of any run, for this guest. `None`: the guest may not have as much memory as it starts with.
+    /// An instance for this guest that holds nothing of any other run. `None`: the guest may not have as much memory as
+    /// an instance starts with.
     pub(crate) fn make(&self, guest: Guest) -> Result<Option<Made>> {
         let used = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let Some(mut made) = used else { return self.make_new(guest) };
@@ -70,7 +72,7 @@ impl Instances {
         Ok(Some(Made { store, instance, variables, size }))
     }
 
-    /// Takes one whose run came to its own end.
+    /// Takes back an instance whose run ended by itself.
     pub(crate) fn take_back(&self, mut made: Made) {
         if self.variables.is_some() && self.put_back(&mut made).is_ok() {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +91,7 @@ impl Instances {
         made.variables.iter().try_for_each(|(global, value)| global.set(&mut made.store, *value))
     }
 
-    /// Gives up all that wait but one: nobody has wanted them for a while.
+    /// Gives up all waiting instances but one: nobody has wanted them for a while.
     pub(crate) fn rest(&self) {
         let (given_up, kept) = {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);

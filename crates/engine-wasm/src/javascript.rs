@@ -28,10 +28,10 @@ use engine::{Hook, Js, Places, Running, Stop};
 use program::{Prepared, Role};
 use value::Value;
 
-/// Stack that JavaScript may use; more, and it is a `RangeError`. For every byte here a call takes up to eight of the wasm stack, beyond
-/// which there is only a trap.
+/// The stack that JavaScript may use; beyond it, there is a `RangeError`. For every byte of it, a call takes up to
+/// eight of the wasm stack, beyond which there is only a trap.
 const STACK: u32 = 2 << 20;
-/// The stack itself. What is left is for functions of C that nobody counts.
+/// The whole stack. The difference is for C functions, whose stack nobody counts.
 const WHOLE_STACK: u32 = STACK + (256 << 10);
 
 /// How much a program can allocate before its first garbage collection, which writes to all of the snapshot's heap.
@@ -125,7 +125,7 @@ impl Driver for QuickJs {
         let list = js.text(list).map_err(|stop| unexpected(&mut js, stop))?;
         evaluate_now(&mut js, &list, &[prelude::SCHEME, "list.js"].concat())?;
 
-        // What every run uses, and then what a run allocates, behind all the rest.
+        // First what every run uses; then new allocations go behind all the rest.
         js.fill_gaps()?;
         let exports = run_prelude(&mut js, prelude::MAIN)?;
         let hooks = js.property(exports, "default")?;
@@ -148,8 +148,9 @@ impl Driver for QuickJs {
         Some(Manner::Asked)
     }
 
-    /// Nothing to set, since the engine asks by itself. But this comes before a saved session's memory is put into an instance: until then what
-    /// that says of its places is true, and all instances of this worker believe the one that was asked first.
+    /// There is nothing to set, since the engine asks by itself. But this is called before a saved session's memory is
+    /// put into an instance. Until then, the instance's word on its places can be trusted, and all instances of this
+    /// worker use what the first one said.
     fn ask(&self, store: &mut Store<Guest>, instance: &Instance) -> Result<Option<u32>> {
         self.places(&mut Running { store, instance })?;
         Ok(None)
@@ -202,7 +203,8 @@ fn run_to_end(js: &mut Js<'_, Running<'_>>, job: &Job) -> Result<i32> {
         js.run_jobs()?;
         let next = js.call_hook(Hook::Turn, &[])?.number();
         if next.is_nan() {
-            // The prelude itself failed: the program took away what it stands on. Node.js ends with the same code.
+            // The prelude itself failed: the program took away something that it relies on. Node.js ends with the same
+            // code.
             js.guest()?
                 .wasi()?
                 .host_mut()
@@ -267,7 +269,7 @@ fn run_prelude(js: &mut Js<'_, Running<'_>>, name: &str) -> Result<Value> {
     evaluate_now(js, prelude::text(name).unwrap_or_default(), &[prelude::SCHEME, name].concat())
 }
 
-/// Evaluates a module whose promise is kept without anything to wait for; returns what it exports.
+/// Evaluates a module whose promise resolves without waiting for anything; returns what it exports.
 fn evaluate_now(js: &mut Js<'_, Running<'_>>, text: &str, file: &str) -> Result<Value> {
     const FULFILLED: i32 = 1;
     let promise = js.evaluate_module(text, file).map_err(|stop| unexpected(js, stop))?;
@@ -295,7 +297,8 @@ fn described<S: engine::Scope>(js: &mut Js<'_, S>, exception: Value) -> wasmtime
     wasmtime::Error::msg(format!("the prelude failed: {words}"))
 }
 
-/// Tells the prelude of a promise that was rejected with nobody to hear of it, or heard of after all. Both values are ours to free.
+/// Tells the prelude of a promise that was rejected without a handler, or that got one after all. Both values are ours
+/// to free.
 fn reject(js: &mut Js<'_, Caller<'_, Guest>>, promise_at: u32, reason_at: u32, handled: Value) -> Result<()> {
     let (promise, reason) = (js.value_at(promise_at)?, js.value_at(reason_at)?);
     for pointer in [promise_at, reason_at] {
@@ -305,7 +308,7 @@ fn reject(js: &mut Js<'_, Caller<'_, Guest>>, promise_at: u32, reason_at: u32, h
     Ok(())
 }
 
-/// Where a module's name is in full, in memory that the engine frees.
+/// Resolves a module's name; returns the address of the full name, in memory that the engine frees.
 fn resolve(js: &mut Js<'_, Caller<'_, Guest>>, base: u32, name: u32) -> Result<u32, Stop> {
     let (base, name) = (js.c_string(base)?, js.c_string(name)?);
     // A program's files have absolute paths, cells names of their own; anything else is a text that the prelude made.
@@ -325,7 +328,7 @@ fn resolve(js: &mut Js<'_, Caller<'_, Guest>>, base: u32, name: u32) -> Result<u
     }
 }
 
-/// Where a module's text is, in memory that the engine frees; its length goes to `length_at`.
+/// Loads a module's text; returns its address, in memory that the engine frees. Its length goes to `length_at`.
 fn load(js: &mut Js<'_, Caller<'_, Guest>>, name: u32, length_at: u32) -> Result<u32, Stop> {
     let name = js.c_string(name)?;
     let text = if let Some(text) = name.strip_prefix(prelude::SCHEME).and_then(prelude::text) {

@@ -12,14 +12,16 @@ use crate::protocol::{self, Envelope, Task};
 /// Threads that wait at the socket. One is not enough: the next job comes while the first still puts its instance's memory back.
 const READY: usize = 2;
 
-/// How long the only thread that has nothing to do looks for a job before it sleeps. To be woken takes 25 to 35 µs, half of what a short run
-/// takes; whoever calls again at once, as an agent's loop does, need not pay it. With other runs going on there is better use for a processor.
+/// How long an idle thread looks for a job before it sleeps, if no other thread is busy. Waking it takes 25 to 35 µs,
+/// half as long as a short run; a caller that comes back at once, as an agent's loop does, need not pay that. With
+/// other runs going on, there is better use for a processor.
 const LOOKS_FOR: Duration = Duration::from_micros(80);
 
 /// Where threads wait for jobs.
 ///
-/// They could all wait at the socket, but of those the kernel wakes the one that has waited longest: run after run on another thread, with
-/// another stack and another heap, none of it in the cache. So most of them rest until those that are ready are all busy.
+/// All of them could wait at the socket, but the kernel would wake the one that has waited longest: each run would be
+/// on another thread, with another stack and another heap, none of it in the cache. So most of them rest until those at
+/// the socket are all busy.
 #[derive(Debug)]
 pub(crate) struct Jobs {
     socket: Arc<OwnedFd>,
@@ -68,7 +70,7 @@ impl Jobs {
     }
 
     fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Vec<OwnedFd>)>> {
-        // With one processor, whoever looks keeps the sender from sending.
+        // With a single processor, a thread that looks keeps the sender from sending.
         let looks = self.processors > 1 && self.lock().busy == 0;
         let end = looks.then(|| Instant::now() + LOOKS_FOR);
         while end.is_some_and(|end| Instant::now() < end) {

@@ -183,7 +183,8 @@ impl Shared {
         Some((self.pool.index_of(service.runtime)?, service))
     }
 
-    /// The runtime for a language's cells: what the first does not ask for, the next may.
+    /// The runtime for a language's cells: the richest that is here, since a later cell may need what the first does
+    /// not.
     fn runtime_for_cells(&self, language: &Language) -> Option<(usize, &'static Service)> {
         let service = SERVICES.iter().find(|service| service.language == language.id)?;
         let index = service.runtimes().find_map(|runtime| self.pool.index_of(runtime))?;
@@ -222,7 +223,7 @@ impl Shared {
         let (job, tree) = job_with_packages(&plan, worker.number(), index, service.dialect)?;
         let started = Instant::now();
         let finished = match worker.run(job, tree.as_ref(), &mut keeping).await {
-            // That it had to be ended with its worker is its own doing, or its time's.
+            // It had to be ended with its worker, which is its own doing or a matter of its time.
             Err(WasmError::Unresponsive) => {
                 let wall_micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
                 Finished { wall_micros, ..Finished::only(End::TimedOut) }
@@ -235,7 +236,7 @@ impl Shared {
     /// What more there is to say of a program that was compiled.
     fn of_compiled(mut outcome: Outcome, diagnostics: Option<String>, plan: &Plan) -> Outcome {
         outcome.diagnostics = diagnostics;
-        // What the program's own library said of its end says more than the name of a trap.
+        // What the program's own library said at its end is worth more than the name of a trap.
         if matches!(outcome.status, Status::Crashed { .. }) {
             let said = Evidence {
                 language: plan.language().id,
@@ -253,7 +254,7 @@ impl Shared {
     }
 
     fn outcome(&self, mut finished: Finished, keeping: Keeping<'_>, runtime: RuntimeInfo, collect: Collect) -> Outcome {
-        // A worker's word, as it is a guest's.
+        // A worker's word is worth no more than a guest's.
         finished.bound();
         let status = match &finished.end {
             End::Exited(exit_code) => Status::Completed { exit_code: *exit_code },
@@ -324,13 +325,14 @@ fn open_layer(id: &str, pack: &std::path::Path) -> Result<(LayerEntry, OwnedFd),
     Ok((LayerEntry { id: id.to_owned(), length }, file))
 }
 
-/// As a reader would make values of it, and without making any: what is too deep, or too large a number, for a reader of JSON is none.
+/// Whether a JSON reader would accept this, without making values of it: what nests too deeply, or has too large a
+/// number, is not accepted.
 fn is_json(text: &str) -> bool {
     struct Read;
 
     impl<'de> Deserialize<'de> for Read {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            // Not as something to be ignored, of which only the form is looked at.
+            // Not `IgnoredAny`, for which only the syntax is checked.
             deserializer.deserialize_any(Self)
         }
     }
@@ -448,7 +450,7 @@ fn check_displays(shown: Vec<Shown>) -> Vec<Display> {
     Display::within_limits(displays).0
 }
 
-/// Checks what a worker says that a run made: it is what a guest says, with our own hand.
+/// Checks what a worker says that a run made. Its word is worth no more than the guest's.
 fn check_files(made: Vec<MadeFile>, links: Vec<String>, collect: Collect) -> (Vec<OutputFile>, Vec<SkippedFile>) {
     let (mut files, mut skipped) = (Vec::new(), Vec::new());
     let mut skip = |path: &str, reason| {

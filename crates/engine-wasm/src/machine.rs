@@ -18,17 +18,18 @@ fn config() -> Config {
     config
         // C++ in NumPy throws.
         .wasm_exceptions(true)
-        // Nothing that we run has any of these, and what is not there cannot be gone wrong about.
+        // Nothing that we run needs any of these, and what is off cannot go wrong.
         .wasm_multi_memory(false)
         .wasm_memory64(false)
         .wasm_relaxed_simd(false)
         .wasm_function_references(false)
         .wasm_gc(false)
-        // All that 32 bits reach is reserved, so that no access needs a check of its bounds. What a run may have is its store's to say.
+        // All 4 GiB that 32 bits address are reserved, so that no access needs a bounds check. How much a run may have
+        // is up to its store.
         .memory_reservation(4 << 30)
         .memory_may_move(false)
         .max_wasm_stack(WASM_STACK)
-        // Not used, and still not allowed to be smaller.
+        // Unused, but wasmtime does not allow it to be smaller.
         .async_stack_size(THREAD_STACK)
         .cranelift_opt_level(OptLevel::Speed)
         // A trap's name is all that a caller can use; symbols of an interpreter's C code are not.
@@ -48,8 +49,8 @@ pub(crate) fn running(memories: Arc<Memories>) -> Result<Engine> {
     Engine::new(&config)
 }
 
-/// What a compiled module depends on: wasmtime's version, its settings, this machine's processor, and how we keep it. Of the same build as the module, so the
-/// hash need not be the same in another.
+/// What a compiled module depends on: wasmtime's version, its settings, this machine's processor, and our file format.
+/// It is only compared within one build, so another build's hash may differ.
 pub(crate) fn key() -> Result<String> {
     let engine = compiling()?;
     let mut hasher = DefaultHasher::new();

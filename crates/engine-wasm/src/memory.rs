@@ -1,10 +1,11 @@
-//! The memory of instances: a private mapping of the snapshot's image, used again after every page that a run wrote is as it was.
+//! The memory of instances: a private mapping of the snapshot's image, reused once every page that a run wrote is
+//! restored.
 //!
-//! wasmtime's own pool does the same, with one difference that costs most of a run: its reset looks at the first 32 dirty regions and
-//! unmaps the rest, and an interpreter writes to some two hundred scattered pages, each of which then is a page fault or two in the next
-//! run. Here all of them are copied back, and the next run finds them mapped.
+//! wasmtime's own pool does the same, with one difference that costs most of a run: its reset restores the first 32
+//! dirty regions and unmaps the rest. An interpreter writes to some two hundred scattered pages, and each of those
+//! would be a page fault or two in the next run. Here all of them are copied back, and the next run finds them mapped.
 //!
-//! All of the crate's `unsafe` but for mapping files is here.
+//! Most of the crate's `unsafe` is here; the rest is in [`halt`](crate::halt) and where files are mapped.
 #![expect(
     unsafe_code,
     reason = "wasmtime takes memory as a pointer, and resetting it means writing where a guest has written"
@@ -27,10 +28,11 @@ use crate::artifact::ImagePlace;
 /// Memory that a run wrote and that stays with its slot, for the next run to find. A run that wrote more gives it all back.
 const KEEP_RESIDENT: usize = 4 << 20;
 
-/// How many slots wait to be used again while there are runs. As many as there can be at one time, nearly always.
+/// How many free slots are kept while there are runs: nearly always as many as there can be at one time.
 pub(crate) const KEEP_SLOTS: usize = 64;
 
-/// Unmapped space in front of a memory, as wasmtime has it for its own: for what a bug in bounds checks would reach first.
+/// Unmapped space in front of a memory, as wasmtime has it for its own: the first thing that a bug in bounds checks
+/// would hit.
 const FRONT_GUARD: usize = 1 << 20;
 
 /// Where the memory of a runtime's instances comes from.
@@ -38,7 +40,7 @@ const FRONT_GUARD: usize = 1 << 20;
 pub(crate) struct Memories {
     file: File,
     place: ImagePlace,
-    /// The image, as nobody can write it. A multiple of the page size long.
+    /// The image, read-only. A multiple of the page size long.
     image: Mmap,
     first_page: FirstPage,
     pagemap: Option<File>,
@@ -50,11 +52,11 @@ pub(crate) struct Memories {
 pub(crate) enum FirstPage {
     /// Memory like all of it.
     Plain,
-    /// No program that is right uses it: it is where null pointers point to, and where a stack that is full would go on. Using it traps.
+    /// No correct program uses it: null pointers point there, and a stack that overflows runs into it. Using it traps.
     Forbidden,
 }
 
-/// How much that is: the smallest page that machines have.
+/// The size of the forbidden page: the smallest page that machines have.
 const FORBIDDEN: u32 = 4096;
 
 /// A reserved part of the address space: guard, memory, guard.
@@ -96,13 +98,14 @@ impl Memories {
     pub(crate) fn new(file: File, place: ImagePlace, first_page: FirstPage) -> io::Result<Self> {
         // SAFETY: nobody but this user can change the file (see `runtime::map_module`), and setting up never changes one that is there.
         let image = unsafe { memmap2::MmapOptions::new().offset(place.offset).len(place.length).map(&file)? };
-        // Not there on hosts that mask /proc, and of no use before Linux 6.7; then everything is mapped anew for every run.
+        // Missing on hosts that mask /proc, and of no use before Linux 6.7; then everything is mapped anew for every
+        // run.
         let works = |file: &File| scan(file, 0..0, &mut [Region::default()]).is_ok();
         let pagemap = File::open("/proc/self/pagemap").ok().filter(works);
         Ok(Self { file, place, image, first_page, pagemap, free: Mutex::default() })
     }
 
-    /// Gives up all free slots but so many: nobody has wanted them for a while.
+    /// Gives up all but `keep` of the free slots: nobody has wanted them for a while.
     pub(crate) fn rest(&self, keep: usize) {
         let given_up = {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
@@ -125,8 +128,8 @@ impl Memories {
         self.pagemap.is_some()
     }
 
-    /// Which bytes of an instance's memory, which starts at `base` and is `size` long, may be other than those of a new one. Whole pages,
-    /// in order.
+    /// The parts of an instance's memory, which starts at `base` and is `size` long, that may differ from a new one's.
+    /// Whole pages, in order.
     pub(crate) fn written(&self, base: *const u8, size: usize) -> io::Result<Vec<Range<usize>>> {
         let Some(pagemap) = &self.pagemap else {
             let whole = 0..size;
@@ -150,8 +153,8 @@ impl Memories {
         Ok(written)
     }
 
-    /// Makes the memory of an instance what it was when that was new, in the same size. An error if so much was written that the memory is
-    /// better given back.
+    /// Restores an instance's memory to what it was when new, at the same size. An error if so much was written that
+    /// the memory is better given back.
     pub(crate) fn put_back(&self, memory: &mut [u8]) -> io::Result<()> {
         let written = self.written(memory.as_ptr(), memory.len())?;
         if written.iter().map(Range::len).sum::<usize>() > KEEP_RESIDENT {
@@ -163,7 +166,7 @@ impl Memories {
         Ok(())
     }
 
-    /// Makes this part of a memory, which is at `offset` in it, what it was at its start.
+    /// Restores the part of a memory that starts at `offset`.
     fn restore(&self, offset: usize, part: &mut [u8]) {
         let (before, rest) = part.split_at_mut(self.place.address.saturating_sub(offset).min(part.len()));
         let source = self.image.get(offset.saturating_sub(self.place.address)..).unwrap_or_default();
@@ -194,7 +197,7 @@ impl Memories {
         Ok(slot)
     }
 
-    /// Puts a slot back to where a new one is, and keeps it; or gives it up.
+    /// Resets a slot to what a new one is and keeps it, or gives it up.
     fn take_back(&self, mut slot: Slot, minimum: usize) {
         if self.contents(minimum) == Contents::Zeros {
             return;
@@ -210,7 +213,8 @@ impl Memories {
     }
 }
 
-/// Gives back to the system what this process has freed: a session's files were in many pieces, each too small to go by itself.
+/// Gives back to the system what this process has freed: a session's files were in many pieces, each too small to be
+/// given back by itself.
 pub(crate) fn give_back() {
     // SAFETY: it takes no pointer, and changes nothing that is in use.
     #[cfg(target_env = "gnu")]
@@ -259,20 +263,21 @@ impl Slot {
         self.forbid_first_page(memories, minimum)
     }
 
-    /// Puts a page that nobody can touch, and that nothing is in, where the first one was. Taking the right to touch it would leave what a run has
-    /// written there (see `halt::fault`): a scan would find that, and restoring it would be a fault of the host's.
+    /// Replaces the first page by an empty one that nobody can touch. Merely making it inaccessible would keep what a
+    /// run has written there (see `halt::fault`): a scan would find that, and restoring it would fault in the host.
     fn forbid_first_page(&mut self, memories: &Memories, minimum: usize) -> io::Result<()> {
         let lowest = memories.lowest_address() as usize;
         if lowest > 0 && minimum >= lowest {
             let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
-            // SAFETY: within this slot's own reservation. Who has this memory as a slice, the host's calls, does not touch what is below the
-            // lowest address (see `Guest::new`); wasmtime's own functions that fill and copy do, and `halt` knows of it.
+            // SAFETY: within this slot's own reservation. The host's calls, which have this memory as a slice, touch
+            // nothing below the lowest address (see `Guest::new`); wasmtime's own functions that fill and copy do,
+            // which `halt` handles.
             unsafe { rustix::mm::mmap_anonymous(self.base().cast(), lowest, ProtFlags::empty(), flags) }?;
         }
         Ok(())
     }
 
-    /// Takes back what is accessible beyond `size`, and what was in it.
+    /// Makes everything beyond `size` inaccessible, and discards what was in it.
     fn forbid(&mut self, size: usize) -> io::Result<()> {
         if self.accessible > size {
             // SAFETY: within this slot's own reservation, which nothing else has a pointer into.

@@ -1,4 +1,4 @@
-//! Packages as one file, for workers, which open none.
+//! Packages as a single file, for workers, which cannot open any.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,8 +19,8 @@ const BATCH: usize = 4 << 20;
 /// How long that may take.
 const COMPILING: Duration = Duration::from_mins(2);
 
-/// Compiles what it reads, and writes what comes of it: a name and some bytes, each behind its length. Nothing is executed. What does
-/// not compile is left as it is: nobody can import it anyway.
+/// Compiles what it reads and writes the results: names and bytes, each preceded by its length. Nothing is executed. A
+/// source that does not compile stays as it is: nobody can import it anyway.
 const COMPILE: &str = "\
 import importlib.util, marshal, struct
 from importlib._bootstrap_external import _code_to_hash_pyc
@@ -76,7 +76,7 @@ impl WasmEngine {
         version.await.cloned().map(Some).map_err(EngineError::new)
     }
 
-    /// A folder of Python packages, compiled for the Python that it has, without machine code for the host.
+    /// Packs a folder of Python packages, compiled for the Python of this engine, without machine code for the host.
     pub async fn pack_python(&self, folder: &Path) -> Result<Vec<u8>, EngineError> {
         self.compile_and_pack(folder).await.map_err(EngineError::new)
     }
@@ -100,7 +100,7 @@ impl WasmEngine {
         }
         batches.push(batch);
         for pair in batches.chunks(2) {
-            // As many at one time as there are processors in the smallest machine that makes sense.
+            // Two at one time: as many as the smallest machine that makes sense has processors.
             let first = pair.first().map(|batch| self.compile(batch));
             let second = pair.get(1).map(|batch| self.compile(batch));
             let (first, second) = tokio::join!(maybe(first), maybe(second));
@@ -119,7 +119,7 @@ impl WasmEngine {
         self.run_own(index, COMPILE, "compiled", files).await
     }
 
-    /// Runs a program of ours, in a worker that hosts nobody, for a file that it makes.
+    /// Runs a program of ours in a worker that hosts nobody, and returns the file that it makes.
     async fn run_own(&self, index: usize, code: &str, makes: &str, files: Vec<JobFile>) -> Result<Vec<u8>, WasmError> {
         let worker = self.shared.pool.worker(&Principal::new("packages of belljar")).await?;
         let micros = u64::try_from(COMPILING.as_micros()).unwrap_or(u64::MAX);
@@ -160,7 +160,7 @@ fn is_test(path: &str) -> bool {
     path.contains("/tests/") || path.contains("/test/")
 }
 
-/// Names and bytes, as [`COMPILE`] wrote them. Whatever is wrong with them ends them.
+/// Names and bytes, as [`COMPILE`] wrote them. They end at the first thing that is wrong.
 fn parts(mut bytes: &[u8]) -> impl Iterator<Item = (&str, &[u8])> {
     let mut take = move || -> Option<&[u8]> {
         let (head, rest) = bytes.split_at_checked(4)?;

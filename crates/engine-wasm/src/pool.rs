@@ -17,7 +17,7 @@ use crate::{InstalledRuntime, WasmConfig};
 /// The most workers at one time. One more principal ends the worker that has waited longest.
 const MAX_WORKERS: usize = 32;
 
-/// All workers. Each is started by the first run that needs it; the others that come meanwhile wait for the same one.
+/// All workers. Each is started by the first run that needs it; runs that come meanwhile wait for the same one.
 #[derive(Debug)]
 pub(crate) struct Pool {
     config: WasmConfig,

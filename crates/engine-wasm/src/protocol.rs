@@ -1,9 +1,10 @@
 //! What server and worker say to each other: one postcard value a packet, over two seqpacket sockets.
 //!
-//! On *jobs* the server sends [`Job`]s, and every idle thread of the worker waits there: the kernel hands each job to one of them
-//! ([`crate::jobs`]), so none has to. Their [`Reply`]s come back on it. On *control*, the worker's standard input, come [`Hello`] first and then [`Control`]s, which
-//! must be heard while all threads are busy. Same binary at both ends; the worker hosts guests, so what it says is checked like a guest's
-//! word.
+//! On *jobs* the server sends [`Job`]s. Idle threads of the worker wait there, and the kernel hands each job to one of
+//! them ([`crate::jobs`]), so the worker needs no dispatcher. Their [`Reply`]s come back on the same socket. On
+//! *control*, the worker's standard input, [`Hello`] comes first and then [`Control`]s, which must be heard while all
+//! threads are busy. Both ends are the same binary, but the worker hosts guests, so what it says is checked like a
+//! guest's word.
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -29,7 +30,7 @@ const MAX_DESCRIPTORS: usize = 64;
 /// The first thing a worker hears. Beside it: the jobs socket, then for each runtime its module, and its tree if it has one.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Hello {
-    /// Both ends are the same build, or nothing else can be understood.
+    /// Both ends must be the same build to understand anything else.
     pub(crate) build: String,
     /// How many runs there can be at one time.
     pub(crate) slots: u32,
@@ -113,7 +114,7 @@ pub(crate) enum Task {
 /// What a session is asked for beside cells. Paths are relative to the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Errand {
-    /// To be there, with these limits on memory and files.
+    /// Create it, with these limits on memory and files.
     Open(JobLimits),
     /// Which runtimes it has live instances of.
     Runtimes,
@@ -131,21 +132,21 @@ pub(crate) enum Errand {
     List {
         folder: Option<String>,
     },
-    /// Files in the order of paths, from behind this one; none when there are no more.
+    /// Files in the order of paths, starting behind this one; none when there are no more.
     Files {
         after: Option<String>,
     },
-    /// What was done elsewhere to a copy of its files: what is there no more, folders behind what is in them, and what came or changed.
-    /// All of it or, if something cannot be there, nothing.
+    /// Take over what was done elsewhere to a copy of its files: what was removed (folders after what was in them), and
+    /// what was added or changed. All of it or, if something cannot be there, nothing.
     Merge {
         gone: Vec<String>,
         files: Vec<JobFile>,
     },
-    /// Another session with the same in it.
+    /// Make another session with the same in it.
     Fork(SessionId),
-    /// Into the file beside this.
+    /// Save it into the file that comes along.
     Save,
-    /// To be what is in the file beside this, so many bytes long, with no higher limits than these.
+    /// Become what is in the file that comes along, so many bytes long, with no higher limits than these.
     Restore {
         length: u64,
         most: JobLimits,
@@ -252,7 +253,7 @@ pub(crate) struct LayerEntry {
 pub(crate) enum Work {
     /// A program that runs.
     Run,
-    /// A module, [`Job::code`], of which machine code is made. The answer's only file is what can be loaded.
+    /// A module, [`Job::code`], to be translated to machine code. The answer's only file is what can be loaded.
     Translate,
 }
 
@@ -293,17 +294,18 @@ pub(crate) enum Collecting {
     Changes,
 }
 
-/// What is there no more of what a run was given, as far as [`Collecting`] asks for it.
+/// What a run was given and has removed, as far as [`Collecting`] asks for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Gone {
     /// Files, and behind them folders that went with them.
     Paths(#[serde(deserialize_with = "list::<{ Gone::MOST_PATHS }, _, _>")] Vec<String>),
-    /// More than is told.
+    /// More than can be reported.
     TooMuch,
 }
 
 impl Gone {
-    /// All paths together, in bytes. With it, a reply of all that is brought back is still one that the server takes.
+    /// The most bytes that all paths may take together. With this, a reply that brings everything back is still one
+    /// that the server takes.
     const MOST: usize = 16 << 20;
     const MOST_PATHS: usize = 64 << 10;
 
@@ -349,7 +351,7 @@ pub(crate) enum Reply {
     Answer(Box<Result<Answer, Fault>>),
 }
 
-/// The most pieces of one reply. Even of the smallest, what is sent at one time has fewer.
+/// The most pieces in one reply. Even if all are of the smallest size, fewer are sent at one time.
 const MOST_PIECES: usize = 16 << 10;
 
 /// Consecutive bytes of one stream.
@@ -417,7 +419,8 @@ impl Finished {
         }
     }
 
-    /// Not more of it than is told. In the worker, where a guest may have had a say in it; and in the server, where a worker has.
+    /// Cuts it down to what may be reported. Done in the worker, where a guest may have had a say in it; and again in
+    /// the server, since the worker had.
     pub(crate) fn bound(&mut self) {
         self.report.bound();
         self.lost.iter_mut().for_each(|why| shorten(why, Report::MAX_WORDS));
@@ -438,7 +441,7 @@ pub(crate) enum End {
     TimedOut,
     Cancelled,
     OverCpu,
-    /// It ended for want of memory that its limit kept from it.
+    /// It ended because its limit kept memory from it.
     OverMemory,
     /// What it was given does not fit into its session's workspace.
     OverDisk,
@@ -457,7 +460,7 @@ pub(crate) struct Report {
     /// The same as the language prints it.
     pub(crate) value_printed: Option<String>,
     pub(crate) error: Option<ReportedError>,
-    /// What the program wanted that there is not in WebAssembly.
+    /// What the program wanted that WebAssembly does not have.
     pub(crate) unsupported: Option<String>,
     #[serde(deserialize_with = "list::<MOST_SHOWN, _, _>")]
     pub(crate) displays: Vec<Shown>,
@@ -485,9 +488,9 @@ impl Report {
     pub(crate) const MAX_PRINTED: usize = 64 << 10;
     pub(crate) const MAX_WORDS: usize = 8 << 10;
 
-    /// Not more of it than is told.
+    /// Cuts it down to what may be reported.
     pub(crate) fn bound(&mut self) {
-        // Half of it is no JSON.
+        // Half of it would not be JSON.
         self.value_json.take_if(|json| json.len() > Self::MAX_JSON);
         self.value_printed.iter_mut().for_each(|printed| shorten(printed, Self::MAX_PRINTED));
         self.unsupported.iter_mut().for_each(|words| shorten(words, Self::MAX_WORDS));
@@ -546,7 +549,8 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> io::Result<T> {
     postcard::from_bytes(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// A list from a worker, of no more than `MOST`: a byte of a packet is enough for an entry that takes a hundred here.
+/// A list from a worker, of at most `MOST` entries: one byte of a packet is enough for an entry that takes a hundred
+/// here.
 fn list<'de, const MOST: usize, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: Deserialize<'de>,
@@ -632,7 +636,7 @@ pub(crate) fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Opti
     Ok(Some((decode(buffer.get(..length).unwrap_or_default())?, descriptors)))
 }
 
-/// What makes a reply too large for one packet come in several.
+/// Splits a reply that is too large for one packet.
 pub(crate) fn parts(run: RunId, encoded: &[u8]) -> impl Iterator<Item = Part<'_>> {
     /// Room for the part's own fields.
     const PIECE: usize = MAX_PACKET - 64;

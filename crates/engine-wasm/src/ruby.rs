@@ -73,7 +73,8 @@ struct Ending {
 
 impl Driver for Ruby {
     fn link(&self, linker: &mut Linker<Guest>) -> Result<()> {
-        // A handle is the value itself: it lives as long as the call that it is for. Of JavaScript, which it could also talk to, there is none.
+        // A handle is the value itself: it lives only as long as the call that it is for. Ruby could also talk to
+        // JavaScript, but there is none.
         for name in ["resource_new_rb-abi-value", "resource_get_rb-abi-value"] {
             linker.func_wrap("canonical_abi", name, |value: u32| value)?;
         }
@@ -108,7 +109,7 @@ impl Driver for Ruby {
         ended
     }
 
-    /// Nothing makes it look up but its end.
+    /// It cannot be asked to stop, only ended.
     fn cells(&self, _: &Module) -> Option<Manner> {
         Some(Manner::Halted)
     }
@@ -160,7 +161,8 @@ impl Interpreter<'_> {
         let (kind, message) = match (error.downcast_ref(), error.downcast_ref()) {
             // Without memory for the exception it ends by itself.
             (Some(End::Exit(1)), _) if guest.was_refused_memory() => ("NoMemoryError", "failed to allocate memory"),
-            // It looks after its own stack, but not after the one of its functions of C: its end is the end of memory, or of a buffer.
+            // Ruby watches its own stack, but not that of its C functions: an overflow there hits the end of memory, or
+            // of a buffer.
             (_, Some(Trap::StackOverflow | Trap::MemoryOutOfBounds | Trap::UnreachableCodeReached)) => {
                 guest.report.unsupported.get_or_insert_with(|| TOO_DEEP.to_owned());
                 ("SystemStackError", "stack level too deep")
@@ -181,14 +183,14 @@ impl Interpreter<'_> {
         self.value(pair)
     }
 
-    /// Calls a method without arguments. Where its value and its state are.
+    /// Calls a method without arguments. Returns the address of its value and its state.
     fn send_protected(&mut self, receiver: u32, method: &CStr) -> Result<u32> {
         let name = self.put(method.to_bytes_with_nul())?;
         let name: u32 = self.call(INTERN, name)?;
         self.call(CALL, (receiver, name, 0_u32, 0_u32))
     }
 
-    /// The first of a value and a state at `pair`, if the state is that nothing was raised.
+    /// Of the value and the state at `pair`, the value; an error unless the state says that nothing was raised.
     fn value(&mut self, pair: u32) -> Result<u32> {
         let (value, state) = self.read_pair(pair)?;
         if state == 0 {

@@ -18,10 +18,11 @@ const FLUSH_SIZE: usize = 32 << 10;
 /// or when it has waited for this long. Most runs end before, and their output goes with the rest of the answer.
 const FLUSH_AGE: Duration = Duration::from_millis(20);
 
-/// How long a run that was told to stop may take to do so before it is told once more (who waits for tasks takes the first as a wish), and how
-/// long after that.
+/// How long a run may take to stop before it is told once more (code that waits for tasks treats the first time as a
+/// wish), and how long after that.
 const STEP: Duration = Duration::from_millis(250);
-/// The most that passes from when it is asked. On a busy machine it takes a while until its thread can be told anything.
+/// The longest that a run may go on after it is asked. On a busy machine it takes a while until its thread can be told
+/// anything.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// One run.
@@ -181,7 +182,8 @@ impl Run {
         true
     }
 
-    /// Ends it for this reason, unless it is being ended already. Guest code hears of it when it is called up, a host call that waits at once.
+    /// Ends it for this reason, unless it is being ended already. Guest code learns of it by a signal, a host call that
+    /// waits at once.
     pub(crate) fn interrupt(&self, why: Interruption) {
         self.mark(why);
         self.wake_up();
@@ -207,7 +209,7 @@ impl Run {
         u64::try_from(self.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Asks once more, and then ends it.
+    /// Asks once more, and ends it after that.
     fn press(&self) {
         let Asking { why, at, times, told, told_at } = &self.asking;
         let why = why.load(Ordering::Relaxed);
@@ -301,7 +303,7 @@ impl Run {
 
     /// Sends output that somebody may be waiting to see.
     pub(crate) fn send_stale_output(&self, now: Instant) {
-        // Its thread is at it: nothing is stale.
+        // If its thread is at it, nothing is stale.
         let (Some(socket), Ok(mut outbox)) = (&self.socket, self.outbox.try_lock()) else { return };
         let stale = outbox.since.is_some_and(|since| now.duration_since(since) >= FLUSH_AGE);
         if stale && outbox.in_flight < OUTPUT_WINDOW {
@@ -312,7 +314,7 @@ impl Run {
 
     /// What was not sent, for the end.
     pub(crate) fn take_output(&self) -> Vec<Piece> {
-        // With its age: else what is not there any more would be sent as stale.
+        // Its age goes too: otherwise output that is gone would be sent as stale.
         std::mem::take(&mut *self.outbox.lock().unwrap_or_else(PoisonError::into_inner)).pieces
     }
 }

@@ -96,12 +96,14 @@ pub(crate) fn base_memory(module: &Module) -> Result<u64> {
 
 #[expect(unsafe_code, reason = "a compiled module is mapped and run as it is")]
 pub(crate) fn map_module(engine: &Engine, file: File) -> Result<Module> {
-    // SAFETY: this has to be what wasmtime made, as it made it, and to stay so; wasmtime itself refuses one of another version or
-    // configuration. There are two kinds. A runtime's is a file that the server opened after checking that it is ours and that nobody else can write
-    // to it, and only `belljar setup` makes those, by compiling. A compiled program's is a memfd that is sealed against writing, with
-    // what a workshop answered: a process that compiles one program and ends, and in which code of a stranger's ran only as WebAssembly
-    // (the compiler, on his text). Who has taken a workshop over can put any machine code here. It runs in this process, which is his alone,
-    // has no other caller's data, and is about to give up every system call that it does not need; behind the same wall as the workshop was.
+    // SAFETY: the file has to be what wasmtime made, as it made it, and to stay so; wasmtime itself refuses one of
+    // another version or configuration. There are two kinds. A runtime's is a file that the server opened after
+    // checking that it is ours and that nobody else can write to it, and only `belljar setup` makes those, by
+    // compiling. A compiled program's is a memfd that is sealed against writing, with what a workshop answered: a
+    // process that compiles one program and ends, and in which a stranger's code ran only as WebAssembly (the compiler,
+    // on that caller's text). A caller who has taken a workshop over can put any machine code here. It runs in this
+    // process, which is that caller's alone, holds no other caller's data, and is about to give up every system call
+    // that it does not need, behind the same wall as the workshop.
     unsafe { Module::deserialize_open_file(engine, file) }
 }
 

@@ -20,7 +20,7 @@ use crate::protocol::{
 };
 use crate::{COMPILER, Keeping, SERVICES, Service, Shared, job_limits, job_with_packages};
 
-/// What is said when nothing was removed: what was moved might be lost, or it is too much to tell.
+/// Said when nothing was removed: what was moved might be lost, or there is too much to report.
 const STILL_THERE: &str = "warning: not all changes could be brought back to the session, so what the program moved or removed is \
                            still there under its old name\n";
 
@@ -59,7 +59,7 @@ impl WasmSession {
 
     async fn copy(&self) -> Result<Self, WasmError> {
         let id = SessionId(self.worker.number().0);
-        // Made first, so that what nobody waits for any more is closed.
+        // Made first, so that the copy is closed if nobody waits for it any more.
         let mut copy = Self::new(Arc::clone(&self.shared), Arc::clone(&self.worker), id, self.memory);
         copy.languages.clone_from(&self.languages);
         copy.lost.clone_from(&self.lost);
@@ -79,7 +79,7 @@ impl WasmSession {
         let id = SessionId(worker.number().0);
         let length = rustix::fs::fstat(&file).map_err(|error| WasmError::Sockets(error.into()))?.st_size;
         let errand = Errand::Restore { length: u64::try_from(length).unwrap_or(0), most: job_limits(most) };
-        // Made first, so that what is half restored is closed.
+        // Made first, so that a half-restored session is closed.
         let mut session = Self::new(shared, worker, id, most.memory);
         let answered = session.worker.ask(id, errand, &[file.as_fd()]).await?;
         if let Err(Fault::Refused(reason)) = answered {
@@ -99,7 +99,7 @@ impl WasmSession {
         let answer = self.worker.ask(self.id, Errand::Save, &[into.as_fd()]).await;
         // The end of what is copied.
         drop(into);
-        // First what could not be written: of that the worker knows only that nobody listens any more.
+        // First report what could not be written: all that the worker knows of it is that nobody reads any more.
         copying.await.map_err(WasmError::Save)?;
         plain(answer?).map(drop)
     }
@@ -108,7 +108,7 @@ impl WasmSession {
         self.worker.ask(self.id, errand, &[]).await
     }
 
-    /// For what cannot go wrong but by our own fault.
+    /// For errands that only fail through our own fault.
     async fn ask_plainly(&self, errand: Errand) -> Result<Answer, WasmError> {
         plain(self.ask(errand).await?)
     }
@@ -154,7 +154,7 @@ impl WasmSession {
         let was_lost = self.lost.iter().position(|known| *known == service.language);
         let was_lost = was_lost.map(|place| self.lost.swap_remove(place));
         if let Some(why) = lost {
-            // Whoever shares an interpreter, loses it.
+            // Languages that share an interpreter lose it together.
             self.lost.extend(self.languages.extract_if(.., |known| runtime_of(known) == Some(service.runtime)));
             return SessionState::Lost(why);
         }
@@ -204,7 +204,7 @@ impl WasmSession {
         Ok(outcome)
     }
 
-    /// All files whose names can be told. What they are together is looked at before any is read.
+    /// All files whose names can be passed on. Their size together is checked before any is read.
     async fn all_files(&self) -> Result<Vec<PlannedFile>, WasmError> {
         let mut files = Vec::new();
         for (path, size) in self.all_names().await? {
@@ -214,7 +214,7 @@ impl WasmSession {
         Ok(files)
     }
 
-    /// Their names and sizes. A file is as many as it has names: the program gets it as often.
+    /// Their names and sizes. A file counts once for each of its names: the program gets it that often.
     async fn all_names(&self) -> Result<Vec<(WorkspacePath, u64)>, WasmError> {
         /// What a name counts for beside its bytes.
         const NAME: u64 = 64;
@@ -229,7 +229,7 @@ impl WasmSession {
                 return Ok(names);
             }
             for ListedEntry { path, size, .. } in entries {
-                // Else there need be no end.
+                // Otherwise this need never end.
                 if after.as_ref().is_some_and(|after| path <= *after) {
                     return Err(self.broken());
                 }
@@ -370,12 +370,12 @@ impl Session for WasmSession {
     }
 }
 
-/// Begins to write into a file what comes out of a pipe. Goes on until that ends, or this is dropped: nobody counts a copy that nobody waits for,
-/// and whoever writes into the pipe hears that it is closed.
+/// Starts to copy what comes out of a pipe into a file. Goes on until the pipe ends or this is dropped: nobody counts a
+/// copy that nobody waits for, and whoever writes into the pipe sees that it is closed.
 fn copy(from: OwnedFd, file: OwnedFd) -> impl Future<Output = io::Result<()>> {
     /// More than what any session may have.
     const MOST: u64 = 8 << 30;
-    /// How much is written before it is looked again whether somebody waits.
+    /// How much is written before checking again whether anybody waits.
     const STEP: u64 = 1 << 20;
     let waits = Arc::new(());
     let waiting = Arc::downgrade(&waits);
@@ -383,7 +383,7 @@ fn copy(from: OwnedFd, file: OwnedFd) -> impl Future<Output = io::Result<()>> {
         let (mut from, mut file) = (File::from(from).take(MOST), File::from(file));
         while waiting.strong_count() > 0 {
             if io::copy(&mut from.by_ref().take(STEP), &mut file)? == 0 {
-                // It gets its name next: also where the machine stops, a name has all of what it is for.
+                // It gets its name next: even if the machine stops, a file with a name is complete.
                 return file.sync_all();
             }
         }

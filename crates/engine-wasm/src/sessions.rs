@@ -1,7 +1,7 @@
 //! Sessions in the worker: a disk, and on it instances that stay, one for each runtime that was used.
 //!
-//! An instance has the disk while it runs a cell and gives it back after that, so that all of them see the same files. Runtimes whose instances
-//! run one program only get a new one for every cell, and the same disk.
+//! An instance has the disk while it runs a cell and gives it back afterwards, so that all of them see the same files.
+//! Runtimes whose instances can run only one program get a new instance for every cell, with the same disk.
 
 mod cell;
 mod files;
@@ -32,7 +32,7 @@ pub(crate) struct Sessions {
 #[derive(Default)]
 struct Table {
     live: HashMap<SessionId, Arc<Mutex<Live>>>,
-    /// Those that were closed before they were there: whoever wanted a copy has given it up while it was made.
+    /// Sessions that were closed before they existed: somebody wanted a copy, and gave it up while it was being made.
     given_up: BTreeSet<SessionId>,
 }
 
@@ -94,14 +94,14 @@ impl Sessions {
 }
 
 impl Executor {
-    /// Forgets a session. If a cell goes on in it, it goes when that has ended.
+    /// Forgets a session. If a cell is running in it, it goes when the cell has ended.
     pub(crate) fn close(&self, id: SessionId) {
-        /// Files that are worth the time that it takes.
+        /// With this many bytes of files, giving memory back is worth the time.
         const LARGE: u64 = 1 << 20;
         let Some(closed) = self.sessions.remove(id) else { return };
         let was_large = closed.try_lock().is_ok_and(|live| live.disk.usage().bytes >= LARGE);
         drop(closed);
-        // Its memory waits to be used again, and is given up when nobody comes.
+        // Its memory waits to be used again, and is given up if nobody comes.
         self.timekeeper.stir();
         if was_large {
             memory::give_back();
@@ -152,7 +152,7 @@ impl Live {
         self.interpreters.iter().map(|interpreter| interpreter.runtime).collect()
     }
 
-    /// Takes up packages. Whether there were others, or none, before.
+    /// Takes up packages. Returns whether they differ from those before.
     fn add_layer(
         &mut self,
         executor: &Executor,

@@ -22,8 +22,9 @@ use crate::protocol::{self, Collecting, Dialect, Job, JobLimits, RunId, Work};
 use crate::runtime::{self, Runtime};
 use crate::timekeeper::Timekeeper;
 
-/// Starts the runtime `name`, whose module is `wasm` and whose files are `tree`, and returns its module as it is then. The result is
-/// WebAssembly, the same on every machine. What the runtime is given here is in every run, so it is given nothing.
+/// Starts the runtime `name`, whose module is `wasm` and whose files are `tree`, and returns the module in the state
+/// that it has then. The result is WebAssembly, the same on every machine. Whatever the runtime is given here would be
+/// in every run, so it is given nothing.
 pub fn snapshot(name: &str, wasm: &[u8], tree: Option<Vec<u8>>) -> Result<Vec<u8>, WasmError> {
     let driver = driver_for(name).ok_or_else(|| WasmError::NoDriver(name.to_owned()))?;
     if driver.start() == Start::EachTime {
@@ -58,8 +59,8 @@ fn start(driver: &dyn crate::driver::Driver, store: &mut Store<Guest>, instance:
     driver.initialize(store, instance)
 }
 
-/// What the runtime [`COMPILER`], compiled as `code` and with its files packed as `tree`, makes for its own use, to be packed with the other
-/// files: the headers of C++ as it has read them.
+/// Has the runtime [`COMPILER`], compiled as `code` and with its files packed as `tree`, make files for its own use, to
+/// be packed with the others: precompiled C++ headers.
 pub fn prepare(code: &Path, tree: &Path) -> Result<Vec<(String, Vec<u8>)>, WasmError> {
     let open = |path: &Path| File::open(path).map_err(|source| WasmError::Io { path: path.to_owned(), source });
     let runtime = Runtime::load(COMPILER, open(code)?, Some(open(tree)?)).map_err(WasmError::Wasmtime)?;
@@ -142,7 +143,7 @@ pub(crate) fn compile_for(start: Start, wasm: &[u8]) -> wasmtime::Result<Vec<u8>
     let wasm = bulk::in_pieces(wasm)?;
     let mutable = match start {
         Start::Once => artifact::mutable(&wasm)?,
-        // No other run gets what a program was in.
+        // An instance that ran a program is never used again.
         Start::EachTime => Mutable::Anything,
     };
     let (module, image) = artifact::take_apart(&wasm)?;

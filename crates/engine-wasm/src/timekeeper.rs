@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 use crate::protocol::RunId;
 use crate::run::{Interruption, Run};
 
-/// How often runs are looked at while there are any. A deadline is passed by at most this and the host call that a guest is in.
+/// How often runs are looked at while there are any. A run overshoots its deadline by at most this and the host call
+/// that it is in.
 const TICK: Duration = Duration::from_millis(5);
 /// How long the thread goes on ticking after the last run ended, so that a run soon after does not have to wake it.
 const LINGER: Duration = Duration::from_millis(500);
-/// More than the runs that can be on their way to their threads. Those of runs that were just over stay among them until others push them out.
+/// More than the runs that can be on their way to their threads. Cancellations of runs that were just over stay until
+/// others push them out.
 const EARLY_CANCELS: usize = 256;
 
 /// Knows all runs that go on.
@@ -78,7 +80,7 @@ impl Timekeeper {
         runs.cancelled_early.push_back(id);
     }
 
-    /// Has it rest once more in a while, although no run has ended: something else has.
+    /// Has it call `rest` once more after a while, although no run has ended: something else has.
     pub(crate) fn stir(&self) {
         if self.runs.lock().unwrap_or_else(PoisonError::into_inner).asleep == Sleep::Yes {
             self.wanted.notify_one();

@@ -1,5 +1,5 @@
-//! TypeScript becomes JavaScript: types are taken out, enums, namespaces, parameter properties and decorators are written out. Nothing is
-//! checked that the types would say.
+//! Turns TypeScript into JavaScript: types are taken out; enums, namespaces, parameter properties and decorators are
+//! written out. Types are not checked.
 
 use std::path::{Path, PathBuf};
 

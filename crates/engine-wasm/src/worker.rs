@@ -1,7 +1,8 @@
 //! The worker process: hosts guests, has nothing else, and can do nothing else.
 //!
-//! Its life is short to tell. It hears [`Hello`], loads the runtimes from descriptors that come with it, starts one thread a slot, gives up
-//! every system call that it does not need any more, and says [`Greeting::Ready`]. Then threads take jobs until the server is gone.
+//! It receives [`Hello`], loads the runtimes from the descriptors that come with it, starts one thread a slot, gives up
+//! every system call that it no longer needs, and says [`Greeting::Ready`]. From then on its threads take jobs until
+//! the server is gone.
 
 use std::fs::File;
 use std::io;
@@ -71,7 +72,7 @@ impl Worker {
         }
         halt::catch_faults()?;
         let mut descriptors = descriptors.into_iter();
-        // One more than there are runs at one time: who asks for a session's files does not wait for any of them.
+        // One more than there are runs at one time, so that asking for a session's files never has to wait for a run.
         let threads = hello.slots.saturating_add(1);
         let jobs = Arc::new(Jobs::new(descriptors.next().ok_or(StartError::Descriptors)?, threads));
         let mut runtimes = Vec::new();
@@ -128,7 +129,7 @@ fn take_jobs(executor: &Executor, jobs: &Jobs) {
             Ok(None) => return,
             // A packet that cannot be read names no run that could be told. The server would notice the missing answer.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
-            // Descriptors or memory ran out. Not forever.
+            // Out of descriptors or memory, but not forever.
             Err(_) => std::thread::sleep(Duration::from_millis(10)),
         }
     }

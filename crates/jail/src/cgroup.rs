@@ -1,4 +1,5 @@
-//! cgroups: limits for a run as a whole, where this host lets us have them. Version 2 first, then version 1 controllers, else none.
+//! cgroups: limits for a run as a whole, where this host lets us set them. Version 2 first, then version 1 controllers,
+//! else none.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -21,10 +22,10 @@ pub enum CgroupKind {
     V1,
 }
 
-/// What this host gives, found once at start.
+/// What this host gives us, found out once at start.
 ///
-/// Of version 1 only the memory controller is used. A process joins each of its hierarchies by a move that waits for an RCU grace period,
-/// a good part of a run's start; `RLIMIT_NPROC`, counted per user namespace, and `/proc` do for the rest.
+/// Of version 1 only the memory controller is used. Joining one of its hierarchies waits for an RCU grace period, a
+/// good part of a run's start; `RLIMIT_NPROC`, counted per user namespace, and `/proc` cover the rest.
 #[derive(Debug)]
 pub(crate) struct Cgroups {
     base: Option<Base>,
@@ -41,7 +42,7 @@ enum Base {
     Memory(PathBuf),
 }
 
-/// The group of one run. Removed when dropped, by when all its processes must be gone.
+/// The group of one run. Removed when dropped, by which time all its processes must be gone.
 #[derive(Debug)]
 pub(crate) enum RunGroup {
     None,
@@ -50,7 +51,7 @@ pub(crate) enum RunGroup {
 }
 
 impl Cgroups {
-    /// Looks for a group that this process may make children in, by making one.
+    /// Looks for a group in which this process may make children, by making one.
     pub(crate) fn discover() -> Self {
         let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -61,7 +62,7 @@ impl Cgroups {
         Self { base, swap, serial: 0 }
     }
 
-    /// What will hold a run's limits.
+    /// Which of a run's limits cgroups will hold.
     pub(crate) fn holders(&self) -> Holders {
         let (memory, processes) = match self.base {
             Some(Base::Unified(_)) => (Some(CgroupKind::V2), Some(CgroupKind::V2)),
@@ -98,7 +99,7 @@ impl Drop for Cgroups {
         match &self.base {
             Some(Base::Unified(path) | Base::Memory(path)) => {
                 remove(path);
-                // What a dead launcher left may have been busy at our start, with processes that were still dying.
+                // A dead launcher's groups may have been busy when we started, with processes still exiting.
                 path.parent().into_iter().for_each(sweep);
             }
             None => {}
@@ -115,7 +116,7 @@ impl RunGroup {
         }
     }
 
-    /// Sets the limits of the run that the group is for.
+    /// Sets the limits of the run that this group is for.
     pub(crate) fn limit(&self, memory: u64, processes: u32) -> io::Result<()> {
         match self {
             Self::None => Ok(()),
@@ -132,10 +133,11 @@ impl RunGroup {
         }
     }
 
-    /// Puts the calling process into a group that could not be cloned into. Waits for an RCU grace period: milliseconds.
+    /// Moves the calling process into a group that it could not be cloned into. Waits for an RCU grace period:
+    /// milliseconds.
     pub(crate) fn join(&self) -> io::Result<()> {
         match self {
-            // 0 is the writer, whatever its number is in its pid namespace.
+            // 0 means the writer, whatever its number in its pid namespace.
             Self::Memory { path } => set(path, "cgroup.procs", 0),
             Self::Unified { .. } | Self::None => Ok(()),
         }
@@ -146,7 +148,7 @@ impl RunGroup {
         self.counters().usage()
     }
 
-    /// Where the group's use is read, also by who cannot see the group's folder any more.
+    /// Where the group's usage is read, even by a process that can no longer see the group's folder.
     pub(crate) fn counters(&self) -> Counters {
         let open = |path: &Path, file: &str| fs::File::open(path.join(file)).ok();
         match self {
@@ -165,7 +167,7 @@ impl RunGroup {
     }
 }
 
-/// A group's files that tell what it used. Those that the kernel has not are missing.
+/// The files in which a group reports its usage. Those that this kernel lacks are missing.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     cpu: Option<fs::File>,
@@ -174,7 +176,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// What was used up to now.
+    /// What has been used so far.
     pub(crate) fn usage(&self) -> GroupUsage {
         GroupUsage {
             cpu_micros: self.cpu.as_ref().and_then(|file| keyed(&text(file)?, "usage_usec")),
@@ -187,7 +189,7 @@ impl Counters {
 impl Drop for RunGroup {
     fn drop(&mut self) {
         match self {
-            // A group with a dying process in it is busy; it goes with the launcher's own.
+            // A group with a dying process in it is busy; it is removed with the launcher's own.
             Self::Unified { path, .. } | Self::Memory { path } => {
                 fs::remove_dir(path).ok();
             }
@@ -196,7 +198,7 @@ impl Drop for RunGroup {
     }
 }
 
-/// What bounds swap. Not there on kernels that do not count it: what that means was found out at the start.
+/// The file that limits swap. Absent on kernels that do not account for it; what that means was settled at start.
 const SWAP_V2: &str = "memory.swap.max";
 const SWAP_V1: &str = "memory.memsw.limit_in_bytes";
 
@@ -215,12 +217,13 @@ fn set_if_there(group: &Path, file: &str, value: u64) -> io::Result<()> {
     }
 }
 
-/// Not with what would make the file: a group that has none answers that with "permission denied", and nobody would know that it is not there.
+/// Opened without `O_CREAT`: in a cgroup, creating a file fails with "permission denied", which would hide that the
+/// file does not exist.
 fn set(group: &Path, file: &str, value: u64) -> io::Result<()> {
     fs::File::options().write(true).open(group.join(file))?.write_all(value.to_string().as_bytes())
 }
 
-/// All that a counter says now: a few lines.
+/// The counter's current text: a few lines.
 fn text(file: &fs::File) -> Option<String> {
     let mut buffer = [0; 4096];
     let count = file.read_at(&mut buffer, 0).ok()?;
@@ -232,10 +235,10 @@ fn keyed(text: &str, key: &str) -> Option<u64> {
     line?.trim().parse().ok()
 }
 
-/// Groups are ours by name; the launcher's pid tells whether their maker still lives.
+/// Groups are recognised as ours by name; the launcher's pid in it tells whether their maker is still alive.
 const PREFIX: &str = "belljar-";
 
-/// A group for all runs of this launcher below `parent`, and the end of what dead launchers left there.
+/// Makes a group for all runs of this launcher below `parent`, and removes what dead launchers left there.
 fn make_base(parent: &Path) -> Option<PathBuf> {
     sweep(parent);
     make_group(parent, &format!("{PREFIX}{}", std::process::id())).ok()
@@ -261,7 +264,7 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// Removes a launcher's group, with those of its runs. The kernel keeps what has a process in it.
+/// Removes a launcher's group, with those of its runs. The kernel keeps any that still has a process in it.
 fn remove(base: &Path) {
     for run in fs::read_dir(base).into_iter().flatten().flatten() {
         fs::remove_dir(run.path()).ok();
@@ -271,8 +274,9 @@ fn remove(base: &Path) {
 
 /// The nearest group, from our own upwards, that we may write to and whose children get memory and pids limits.
 ///
-/// Our own group holds processes (us), and the kernel turns controllers on only in groups that hold none; so it serves when it is the
-/// root of a delegated tree that we can empty by moving ourselves down, and an ancestor serves when its controllers are on already.
+/// Our own group holds processes (us), and the kernel enables controllers only in groups that hold none. So our own
+/// will do if it is the root of a delegated tree that we can empty by moving ourselves down, and an ancestor will do if
+/// its controllers are already on.
 fn usable_unified(own: &Path) -> Option<PathBuf> {
     if let Some(base) = take_over(own) {
         return Some(base);
@@ -291,7 +295,8 @@ fn usable_unified(own: &Path) -> Option<PathBuf> {
     })
 }
 
-/// A delegated group that holds only us and our server (`Delegate=yes`): both move into a child, which frees it to have controllers.
+/// Takes over a delegated group that holds only us and our server (`Delegate=yes`): both move into a child, which frees
+/// the group to have controllers.
 fn take_over(own: &Path) -> Option<PathBuf> {
     let available = fs::read_to_string(own.join("cgroup.controllers")).unwrap_or_default();
     let members = fs::read_to_string(own.join("cgroup.procs")).unwrap_or_default();
@@ -302,7 +307,7 @@ fn take_over(own: &Path) -> Option<PathBuf> {
         return None;
     }
     let inner = make_group(own, "server").ok()?;
-    // Who is in it: in a container the server may be pid 1, and it may have been moved before.
+    // Check who is in it: in a container the server may be pid 1, and it may have been moved before.
     for pid in members.lines() {
         fs::write(inner.join("cgroup.procs"), pid).ok()?;
     }
@@ -324,7 +329,7 @@ fn writable(file: &Path) -> bool {
     rustix::fs::access(file, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
-/// The directory of the group that this process is in: of a version 1 controller, or of the unified hierarchy.
+/// The directory of this process's group, in the hierarchy of a version 1 controller or in the unified one.
 fn own_group(membership: &str, mounts: &str, controller: Option<&str>) -> Option<PathBuf> {
     let path = membership.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -348,7 +353,7 @@ fn own_group(membership: &str, mounts: &str, controller: Option<&str>) -> Option
         if !matches {
             return None;
         }
-        // In a container the mount shows a part of the tree, and the path may be given from above that part.
+        // In a container the mount shows only part of the tree, and the path may be relative to something above it.
         let below = Path::new(path).strip_prefix(root).unwrap_or_else(|_| Path::new(path.trim_start_matches('/')));
         Some(Path::new(mount_point).join(below))
     })
@@ -386,7 +391,8 @@ mod tests {
         fs::write(folder.path().join(SWAP_V1), "").expect("written");
         set_if_there(folder.path(), SWAP_V1, 5).expect("set");
         assert_eq!(fs::read_to_string(folder.path().join(SWAP_V1)).expect("text"), "5");
-        // Where no file can be made, a kernel answers a wish to make one with this, and it is no error of ours.
+        // `set` must not ask for the file to be created: in a cgroup that fails with "permission denied", not with
+        // this.
         assert!(set(folder.path(), "none", 5).is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
     }
 

@@ -1,4 +1,4 @@
-//! The server's side: sending orders and hearing reports. Never blocks; the caller waits for readiness its own way.
+//! The server's side: sending orders and receiving reports. Never blocks; callers wait for readiness in their own way.
 
 use std::io;
 use std::marker::PhantomData;
@@ -35,7 +35,7 @@ pub struct Stdio {
     pub control: Option<OwnedFd>,
 }
 
-/// Where a run's reports come in. Dropping it ends the run.
+/// Where a run's reports arrive. Dropping it ends the run.
 #[derive(Debug)]
 pub struct Monitor {
     socket: OwnedFd,
@@ -45,7 +45,7 @@ pub struct Monitor {
     session: Option<u64>,
 }
 
-/// Where the launcher's answer comes in.
+/// Where the launcher's answer arrives.
 #[derive(Debug)]
 pub struct Answer<T> {
     socket: OwnedFd,
@@ -53,7 +53,7 @@ pub struct Answer<T> {
 }
 
 impl<T: DeserializeOwned> Answer<T> {
-    /// What it says. `WouldBlock` when it has not yet.
+    /// The answer. `WouldBlock` if it has not arrived yet.
     pub fn receive(&self) -> io::Result<T> {
         let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
         Ok(wire::receive::<T>(&self.socket)?.ok_or_else(gone)?.0)
@@ -66,34 +66,34 @@ impl<T> AsRawFd for Answer<T> {
     }
 }
 
-/// What a run's first process is to the others.
+/// What a run's first process is to the run's other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Supervision {
-    /// Their init: they end with it.
+    /// Their init: they end when it does.
     Init,
     /// A subreaper, which has to end them itself.
     Subreaper,
-    /// A subreaper that also keeps the run's files until they have been read.
+    /// A subreaper that also keeps the run's files until the server has read them.
     SubreaperWithFiles,
 }
 
 impl Launcher {
-    /// A socket for a launcher that is about to be started: its own end, to become the launcher's descriptor 0, and ours.
+    /// A socket for a launcher that is about to be started: the launcher's end, to become its descriptor 0, and ours.
     pub fn channel() -> io::Result<(OwnedFd, Self)> {
         let (theirs, ours) = wire::channel()?;
         rustix::fs::fcntl_setfl(&ours, rustix::fs::OFlags::NONBLOCK)?;
         Ok((theirs, Self { socket: ours }))
     }
 
-    /// Orders a run; `contents` are those of the spec's files, in order. `WouldBlock` when the launcher is behind: wait until this is
-    /// writable and order again.
+    /// Orders a run; `contents` are those of the spec's files, in order. `WouldBlock` if the launcher is behind: wait
+    /// until this is writable and order again.
     pub fn order<'a>(
         &self,
         spec: &Spec,
         contents: impl IntoIterator<Item = &'a [u8]>,
         stdio: &Stdio,
     ) -> io::Result<Monitor> {
-        /// Numbers of sessions, of which no two are the same in this process's life.
+        /// Session numbers, never used twice in this process's life.
         static SESSIONS: AtomicU64 = AtomicU64::new(0);
         let session = (spec.purpose == Purpose::Session).then(|| SESSIONS.fetch_add(1, Ordering::Relaxed));
         let packed = contents::pack(spec, contents)?;
@@ -157,11 +157,12 @@ impl AsFd for Launcher {
 }
 
 impl Monitor {
-    /// The next report, with the workspace and the way out beside [`Report::Ready`]; `None` when nobody is left to report. `WouldBlock`
-    /// when there is none yet.
+    /// The next report, with the workspace and the way out beside [`Report::Ready`]; `None` once nobody is left to
+    /// report. `WouldBlock` if there is none yet.
     pub fn receive(&self) -> io::Result<Option<(Report, Vec<OwnedFd>)>> {
         let received = match wire::receive::<Report>(&self.socket) {
-            // The peer went without reading what we asked of it. The kernel says so once, before what the peer had sent.
+            // The peer went away without reading our request. The kernel reports that once, ahead of what the peer had
+            // sent.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => wire::receive::<Report>(&self.socket)?,
             received => received?,
         };
@@ -174,13 +175,13 @@ impl Monitor {
         Ok(Some((report, descriptors)))
     }
 
-    /// The program of a run that was started ahead comes only now: its time counts from here.
+    /// Tells a run that was started ahead that its program is here: its time counts from now.
     pub fn begin(&self, wall_millis: u64, cpu_millis: u64) {
-        // A run that is gone is noticed when its reports end.
+        // If the run is gone, the end of its reports will say so.
         wire::send(&self.socket, &Ask::Begin { wall_millis, cpu_millis }, &[]).ok();
     }
 
-    /// A session starts commands. `contents` are those of the batch's files.
+    /// Starts commands in a session. `contents` are those of the batch's files.
     pub fn start<'a>(
         &self,
         number: u32,
@@ -197,42 +198,44 @@ impl Monitor {
         wire::send(&self.socket, &Ask::Start { batch: number }, &descriptors)
     }
 
-    /// A session writes a file; [`Report::Written`] says what came of it.
+    /// Writes a file in a session; [`Report::Written`] says how that went.
     pub fn write(&self, file: &File, contents: &[u8], mode: Writing) -> io::Result<()> {
         let packed = contents::pack(file, [contents])?;
         wire::send(&self.socket, &Ask::Write(mode), &[packed.as_fd()])
     }
 
-    /// A session stops all that runs in it until it is to go on; [`Report::Resting`] says when it has.
+    /// Stops everything that runs in a session until it is told to go on; [`Report::Resting`] says when it has stopped.
     pub fn rest(&self) {
         wire::send(&self.socket, &Ask::Rest, &[]).ok();
     }
 
-    /// What Ctrl-C does, to the command of a batch that runs.
+    /// Does what Ctrl-C does, to the command that a batch is running.
     pub fn interrupt(&self, batch: u32) {
         wire::send(&self.socket, &Ask::Interrupt { batch }, &[]).ok();
     }
 
-    /// A session ends all that runs in it.
+    /// Ends everything that runs in a session.
     pub fn clear(&self) {
         wire::send(&self.socket, &Ask::Clear, &[]).ok();
     }
 
-    /// Ends everything that the run started. Reports still come.
+    /// Ends everything that the run started. Reports still arrive.
     pub fn stop(&self) {
         match self.pidfd.get() {
-            // The kernel ends the whole pid namespace with its init. It may have ended by itself.
+            // The kernel ends the whole pid namespace with its init, which may have ended by itself.
             Some(pidfd) if self.supervision == Supervision::Init => {
                 pidfd_send_signal(pidfd, Signal::KILL).ok();
             }
-            // The supervisor has to survive its guests, so it is asked. Its socket is never full: hardly anything else is sent to it.
+            // The supervisor has to survive its guests, so it is asked. Its socket is never full: hardly anything else
+            // is sent to it.
             _ => {
                 wire::send(&self.socket, &Ask::Stop, &[]).ok();
             }
         }
     }
 
-    /// Whether the run's first process was started and goes on. That it has ended is known here before the launcher says so.
+    /// Whether the run's first process was started and is still alive. This shows that it has ended before the launcher
+    /// says so.
     pub fn goes_on(&self) -> bool {
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         self.pidfd.get().is_some_and(|pidfd| {
@@ -241,7 +244,8 @@ impl Monitor {
         })
     }
 
-    /// After [`Report::Exited`]: the run's files have been read and can go. Behind namespaces they go by themselves.
+    /// After [`Report::Exited`]: the run's files have been read and can be removed. With namespaces they go by
+    /// themselves.
     pub fn release(&self) {
         if self.supervision == Supervision::SubreaperWithFiles {
             wire::send(&self.socket, &Ask::Release, &[]).ok();

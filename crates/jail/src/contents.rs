@@ -41,7 +41,7 @@ pub(crate) fn unpack<T: DeserializeOwned>(packed: OwnedFd) -> Result<(T, Content
         let mut length = [0; 8];
         file.read_exact(&mut length)?;
         let length = u64::from_le_bytes(length);
-        // Who sends it is the server, but a length is still checked before it is allocated.
+        // The sender is the server, but a length is still checked before it is allocated.
         if length > total {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -56,14 +56,14 @@ pub(crate) fn unpack<T: DeserializeOwned>(packed: OwnedFd) -> Result<(T, Content
 }
 
 impl Contents {
-    /// The contents, one file's behind the other's.
+    /// The contents, one file's after another's.
     pub(crate) fn reader(mut self) -> io::Result<impl io::Read> {
         self.file.seek(SeekFrom::Start(self.start))?;
         Ok(self.file)
     }
 
-    /// Writes each file to its place below `places`, which are empty and only this process can reach. `owner` gets what is made, if it is
-    /// another.
+    /// Writes each file to its place below `places`, which are empty and out of everyone else's reach. What is made is
+    /// given to `owner`, if that is someone other than us.
     pub(crate) fn write_into(&self, places: &Places, files: &[File], owner: Option<u32>) -> Result<(), Failure> {
         let mut source = &self.file;
         source.seek(SeekFrom::Start(self.start)).at(Step::WriteFiles)?;

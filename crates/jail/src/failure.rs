@@ -1,4 +1,4 @@
-//! What went wrong while a jail was set up: the step, what it was about, and the kernel's answer.
+//! What went wrong while setting up a jail: the step, what it was working on, and the kernel's answer.
 
 use std::fmt;
 use std::io;
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 pub struct Failure {
     /// The step.
     pub step: Step,
-    /// What it was about: a path, a controller, a limit. May be empty.
+    /// What it was working on: a path, a controller, a limit. May be empty.
     pub subject: String,
     /// The kernel's error number.
     pub errno: i32,
 }
 
-/// The steps of setting up a jail, in their order.
+/// The steps of setting up a jail, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each is named after its step, and `describe` says it in words")]
 pub enum Step {

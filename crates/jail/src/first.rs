@@ -30,7 +30,7 @@ use crate::wire::{self, Ask, Go, Namespaces, Report};
 
 /// What it gets from the launcher that it was cloned from.
 pub(crate) struct Inheritance<'a> {
-    /// Where its run comes in. Closed without one when there is none for it.
+    /// The run arrives here. Closed without one if there is none for this process.
     pub(crate) gate: OwnedFd,
     pub(crate) leash: &'a OwnedFd,
     pub(crate) filters: &'a Filters,
@@ -42,10 +42,10 @@ pub(crate) struct Inheritance<'a> {
     pub(crate) group: &'a RunGroup,
 }
 
-/// Descriptors below this may be a command's own.
+/// Descriptors below this number may be given to a command.
 const ABOVE_COMMANDS: i32 = 10;
 
-/// Whom the guest is outside.
+/// Who the guest is outside of its namespaces.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Identity {
     /// The server's own user.
@@ -54,9 +54,9 @@ pub(crate) enum Identity {
     Own(u32),
 }
 
-/// Waits for a run and supervises it. Never returns: what comes after is the launcher's code.
+/// Waits for a run and supervises it. Never returns: what follows is the launcher's code.
 pub(crate) fn main(inheritance: &Inheritance<'_>) -> ! {
-    // What needs no run to be done is done while there is none.
+    // Whatever needs no run is done while there is none.
     let prepared = prepare(inheritance);
     let Some((packed, streams, report)) = wait_for_run(inheritance) else { sys::exit_now(0) };
     let to_server = report.try_clone();
@@ -64,7 +64,7 @@ pub(crate) fn main(inheritance: &Inheritance<'_>) -> ! {
     let code = match result {
         Ok(()) => 0,
         Err(failure) => {
-            // Nobody to tell when this fails; the server sees the end of its reports.
+            // Nobody to tell if this fails; the server sees the end of its reports.
             to_server.map(|report| wire::send(&report, &Report::Failed(failure), &[])).ok();
             126
         }
@@ -72,15 +72,17 @@ pub(crate) fn main(inheritance: &Inheritance<'_>) -> ! {
     sys::exit_now(code)
 }
 
-/// Where what a run uses will be looked up. Opened before the root changes: also where the run itself has no `/proc`.
+/// Where the run's usage will be looked up. Opened before the root changes, so it works even if the run itself has no
+/// `/proc`.
 struct Prepared {
     processes: Processes,
     counters: Counters,
 }
 
-/// Everything up to where a run is needed to go on.
+/// Everything that can be done before a run is needed.
 fn prepare(inheritance: &Inheritance<'_>) -> Result<Prepared, Failure> {
-    // Being cloned from the launcher, this process holds its descriptors: other runs' report sockets, the far end of the leash.
+    // Cloned from the launcher, this process holds its descriptors: other runs' report sockets, the far end of the
+    // leash.
     sys::close_all_but(&[&inheritance.gate, inheritance.leash].map(AsRawFd::as_raw_fd)).at(Step::Supervise)?;
     inheritance.group.join().at(Step::JoinCgroup)?;
     prepare_namespaces(inheritance.namespaces)?;
@@ -100,12 +102,14 @@ fn raise_root(blueprint: &Blueprint, identity: Identity, folders: Vec<OwnedFd>) 
         Identity::Own(_) => Groups::Clear,
         Identity::Same => Groups::Keep,
     };
-    // Out of memory, the kernel takes this run before the server. Processes inherit it; where it is refused, it is the host's choice.
+    // When memory runs out, the kernel should kill this run before the server. Processes inherit this; if it is
+    // refused, the host decides.
     fs::write("/proc/self/oom_score_adj", "1000").ok();
     root::raise(blueprint, groups, folders)
 }
 
-/// Settles into new namespaces: nothing mounted here may propagate to the host, the loopback interface is up, the host name is ours.
+/// Settles into new namespaces: mounts must not propagate to the host, the loopback interface goes up, the host name is
+/// ours.
 fn prepare_namespaces(namespaces: Namespaces) -> Result<(), Failure> {
     if namespaces == Namespaces::None {
         return Ok(());
@@ -124,7 +128,8 @@ fn wait_for_run(inheritance: &Inheritance<'_>) -> Option<(OwnedFd, Streams, Owne
     let mut descriptors = descriptors;
     let report = (descriptors.len() > 4).then(|| descriptors.remove(4))?;
     let (packed, streams) = Streams::take(descriptors)?;
-    // Commands report why they cannot start after their own descriptors are in place.
+    // A command that cannot start reports why after its own descriptors are in place, so this one has to be out of
+    // their way.
     let report = rustix::io::fcntl_dupfd_cloexec(report, ABOVE_COMMANDS).ok()?;
     Some((packed, streams, report))
 }
@@ -146,7 +151,7 @@ fn build_and_supervise(
                 raise_root(blueprint, identity, folders_of(blueprint, inheritance)?)?;
             }
         }
-        // The launcher chose this process for its root; what is mounted and what Landlock grants must be the same.
+        // The launcher chose this process for its root; the mounts must match what Landlock grants.
         raised if *raised == blueprint => {}
         Some(_) => return Err(Failure::new(Step::Receive, "another run's root", libc::EINVAL)),
     }
@@ -157,7 +162,7 @@ fn build_and_supervise(
     }
 }
 
-/// Folders that are granted to the run, where the launcher opens them.
+/// The folders granted to the run, where it is the launcher that opens them.
 fn folders_of(blueprint: &Blueprint, inheritance: &Inheritance<'_>) -> Result<Vec<OwnedFd>, Failure> {
     match inheritance.identity {
         Identity::Own(_) if blueprint.view.has_grants() => match wire::receive::<Go>(&inheritance.gate) {
@@ -182,7 +187,7 @@ struct Run<'a> {
 impl Run<'_> {
     fn in_namespaces(self, filters: &Filters) -> Result<(), Failure> {
         let workspace = root::furnish(self.spec, &self.contents)?;
-        // In this network, where nobody but the run can reach it; whoever accepts on it is elsewhere.
+        // In this network namespace, where only the run can reach it; the one who accepts on it is outside.
         let way_out = match self.spec.egress {
             Egress::None => None,
             Egress::ThroughServer => Some(TcpListener::bind(EGRESS).at_path(Step::Loopback, "the way out")?),
@@ -226,7 +231,7 @@ impl Run<'_> {
                 working_directory: Path::new(crate::spec::WORKSPACE),
                 environment: environment(self.spec)?,
                 memory: self.memory,
-                // Counted per user namespace, in which this supervisor is one.
+                // Counted per user namespace, and this supervisor is one process in it.
                 processes: u64::from(self.spec.limits.processes) + 1,
                 identity: None,
             },
@@ -242,7 +247,8 @@ impl Run<'_> {
     }
 
     fn on_host(self, scratch: &Path, filters: &Filters) -> Result<(), Failure> {
-        // What the guest leaves must come to this process. No parent-death signal: that would end this process before its guests.
+        // The guest's orphans must come to this process. No parent-death signal: it would end this process before its
+        // guests.
         set_child_subreaper(Some(rustix::process::getpid())).at(Step::Supervise)?;
         set_dumpable_behavior(DumpableBehavior::NotDumpable).at(Step::Supervise)?;
         self.check_leash()?;
@@ -287,7 +293,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A launcher that died before the death signal was set would not be noticed by it.
+    /// Notices a launcher that died before the death signal was set: its death sent no signal.
     fn check_leash(&self) -> Result<(), Failure> {
         let mut events = [PollFd::from_borrowed_fd(self.leash.as_fd(), PollFlags::IN)];
         poll(&mut events, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).at(Step::Supervise)?;
@@ -300,7 +306,7 @@ impl Run<'_> {
     }
 }
 
-/// Memory is watched where no cgroup holds it.
+/// Memory is watched only if no cgroup holds it.
 fn watch(memory: MemoryHolder) -> Watch {
     match memory {
         MemoryHolder::Cgroup => Watch::Off,
@@ -308,7 +314,7 @@ fn watch(memory: MemoryHolder) -> Watch {
     }
 }
 
-/// The Landlock rules of a run on the host's own root: the same view, at the same paths, and its scratch directory.
+/// The Landlock rules of a run on the host's own root: the same view, at the same paths, plus its scratch directory.
 fn rules_on_host(spec: &Spec, scratch: &Scratch) -> Vec<Rule> {
     let read = spec.view.paths.iter().map(|path| rule(path, Grant::Read));
     let devices = root::DEVICES.iter().map(|device| rule(device, Grant::Device));
@@ -332,7 +338,7 @@ fn tasks_of_this_user() -> u64 {
     mine.map(|entry| fs::read_dir(entry.path().join("task")).map_or(1, |tasks| tasks.count() as u64)).sum()
 }
 
-/// Waits until the server has read the run's files, or is gone. A stop that crossed with the end of the run is passed over.
+/// Waits until the server has read the run's files, or is gone. Ignores a stop that crossed with the end of the run.
 fn wait_for_release(report: &OwnedFd) {
     while let Ok(Some((Ask::Stop, _))) = wire::receive::<Ask>(report) {}
 }

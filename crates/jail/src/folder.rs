@@ -1,8 +1,9 @@
 //! Folders of the host that the operator grants to guests.
 //!
-//! A guest of an ordinary user's server is that user, and can do there what that user can. One of a root server is somebody whom nobody knows,
-//! so the launcher, which has root's rights, makes its mount such that the folder's owner is this guest: what the guest may do there, and what
-//! it leaves there, is the owner's, and everybody else's files are nobody's.
+//! Under an ordinary user's server a guest is that user, and can do there what that user can. Under a root server a
+//! guest's user id owns nothing on the host. So the launcher, which has root's rights, maps the folder's mount so that
+//! its owner is this guest: what the guest may do there, and what it leaves there, is the owner's, and everyone else's
+//! files appear to be nobody's.
 
 use std::fs;
 use std::io;
@@ -17,9 +18,10 @@ use crate::sys::{self, Cloned};
 use crate::view::{Access, Mount, Origin};
 use crate::wire;
 
-/// A detached copy of the folder's mount, with what is mounted below it.
+/// A detached copy of the folder's mount, and of what is mounted below it.
 ///
-/// The path is the folder's own, so there is no link on the way; one that is there now may have been made by a guest, in another folder of its own.
+/// The path is the folder's real one, without links. A link there now may have been planted by a guest, in another
+/// folder granted to it.
 pub(crate) fn open(source: &Path) -> Result<OwnedFd, Failure> {
     let folder = openat2(CWD, source, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty(), NO_LINKS)
         .at_path(Step::OpenSource, source)?;
@@ -32,8 +34,8 @@ pub(crate) fn open(source: &Path) -> Result<OwnedFd, Failure> {
 
 const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS;
 
-/// The granted folders among these, for a guest with an id of its own. None where this process may not make mounts: then the guest's
-/// first process can, in namespaces of its own, and the guest is one of all others there.
+/// The folders granted among these, for a guest with an id of its own. Empty if this process may not make mounts: then
+/// the guest's first process can, in namespaces of its own, and the guest has only the rights of "others" there.
 pub(crate) fn open_for(mounts: &[Mount], guest: (u32, u32)) -> Result<Vec<OwnedFd>, Failure> {
     let granted: Vec<&Mount> = mounts.iter().filter(|mount| mount.origin == Origin::Operator).collect();
     match granted.iter().map(|mount| open_as(mount, guest)).collect() {
@@ -57,7 +59,7 @@ fn open_as(mount: &Mount, guest: (u32, u32)) -> Result<OwnedFd, Failure> {
     Ok(tree)
 }
 
-/// Whether somebody who is not the folder's owner can do there what is granted. What can be read is for the files to say.
+/// Whether someone other than the folder's owner can do there what is granted. Reading is left to the files' own modes.
 fn is_for_all(mount: &Mount) -> Result<(), Failure> {
     let mode = rustix::fs::stat(&mount.source).at_path(Step::OpenSource, &mount.source)?.st_mode;
     match mount.access {
@@ -66,12 +68,12 @@ fn is_for_all(mount: &Mount) -> Result<(), Failure> {
     }
 }
 
-/// A user namespace in which the owner of files is the guest. Nobody lives in it.
+/// A user namespace that maps the owner of the files to the guest. No process stays in it.
 fn mapping(owner: (u32, u32), guest: (u32, u32)) -> io::Result<OwnedFd> {
     let (ours, theirs) = wire::channel()?;
     match sys::clone(u64::from(libc::CLONE_NEWUSER.unsigned_abs()), None)? {
         Cloned::Child => {
-            // Our copy of the other end: without it, the end of that one is heard here.
+            // Our copy of the other end: only with it gone do we notice that the parent has closed its own.
             drop(ours);
             wire::receive::<()>(&theirs).ok();
             sys::exit_now(0)

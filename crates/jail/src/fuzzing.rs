@@ -1,4 +1,4 @@
-//! What fuzz targets need of the inside of this crate.
+//! What fuzz targets need from inside this crate.
 
 use std::fs::File as HostFile;
 use std::io::{Read as _, Write as _};
@@ -10,7 +10,7 @@ use crate::contents;
 use crate::spec::{Batch, File, Spec};
 use crate::wire::{self, Ask, Demand, Go, GroupUsage, Report, Shown};
 
-/// Reads bytes as a message. What it was is sent again, and these are its bytes; `None` if it was none.
+/// Reads bytes as a message, and returns the message encoded again; `None` if they were not one.
 pub type Reread = fn(&[u8]) -> Option<Vec<u8>>;
 
 /// Every kind of message, by its name.
@@ -31,7 +31,7 @@ fn sent_again<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Option<Vec<u8>> 
     postcard::to_stdvec(&message).ok()
 }
 
-/// Those that travel in a memfd, with files' contents behind them.
+/// Messages that travel in a memfd, with files' contents after them.
 fn packed_again<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut sent = HostFile::from(rustix::fs::memfd_create("fuzz", rustix::fs::MemfdFlags::CLOEXEC).ok()?);
     sent.write_all(bytes).ok()?;

@@ -1,4 +1,5 @@
-//! The last steps of the process that becomes the guest's program. Order matters: each step needs what a later one takes away.
+//! The last steps of the process that becomes the guest's program. Order matters: each step needs something that a
+//! later one takes away.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd, RawFd};
@@ -22,12 +23,12 @@ pub(crate) struct Streams {
     pub(crate) stdin: OwnedFd,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
-    /// Descriptor 3 of commands in a session, on which they hear of what to do next.
+    /// Descriptor 3 of a session's commands, on which they are told what to do next.
     pub(crate) control: Option<OwnedFd>,
 }
 
 impl Streams {
-    /// From the descriptors beside a message: what comes first, then these.
+    /// From the descriptors that came with a message: the first of them, then the streams.
     pub(crate) fn take(descriptors: Vec<OwnedFd>) -> Option<(OwnedFd, Self)> {
         let mut descriptors = descriptors.into_iter();
         let (first, stdin, stdout, stderr) =
@@ -46,9 +47,9 @@ pub(crate) struct Lockdown<'a> {
     /// `NAME=value`.
     pub(crate) environment: Vec<CString>,
     pub(crate) memory: MemoryHolder,
-    /// The most processes and threads; `RLIMIT_NPROC` as it must be set.
+    /// The most processes and threads, as `RLIMIT_NPROC` must be set.
     pub(crate) processes: u64,
-    /// A user id of its own to take on first, when the server is root and there is no user namespace.
+    /// A user id of its own to take on first, if the server is root and there is no user namespace.
     pub(crate) identity: Option<u32>,
 }
 
@@ -56,12 +57,12 @@ pub(crate) struct Lockdown<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MemoryHolder {
     Cgroup,
-    /// Nothing in the kernel: per-process limits and the supervisor's watchdog.
+    /// Nothing in the kernel: per-process limits and the supervisor's watchdog do.
     Watchdog,
 }
 
 impl MemoryHolder {
-    /// A group that does not bound swap bounds no more than what is in memory at a time.
+    /// A cgroup that does not limit swap limits only what is in memory at one time.
     pub(crate) fn of(holders: Holders) -> Self {
         match holders {
             Holders { memory: Some(_), swap: Swap::Held, .. } => Self::Cgroup,
@@ -70,7 +71,7 @@ impl MemoryHolder {
     }
 }
 
-/// Becomes `command`. Returns only when a step failed.
+/// Becomes `command`. Returns only if a step failed.
 pub(crate) fn enter(lockdown: &Lockdown<'_>, command: &Command, streams: &Streams, report: &OwnedFd) -> Failure {
     match lock_down(lockdown, command, streams, report) {
         Ok(never) => match never {},
@@ -100,21 +101,21 @@ fn lock_down(
 
     if let Some(user) = lockdown.identity {
         if spec.has(Layer::Capabilities) {
-            // While we are still root, which it takes.
+            // While we are still root: this takes root.
             empty_bounding_set()?;
         }
         sys::assume_identity(user, user, sys::Groups::Clear).at(Step::AssumeIdentity)?;
     }
-    // Out of memory, the kernel takes guests before their supervisor, which has to clean up after them. Behind namespaces /proc is
-    // read-only by now, and the whole run was marked so at its start.
+    // When memory runs out, the kernel should kill guests before their supervisor, which has to clean up after them.
+    // With namespaces /proc is read-only by now, and the whole run was marked at its start.
     std::fs::write("/proc/self/oom_score_adj", "1000").ok();
-    // Without a pid namespace, a supervisor that is killed takes at least its direct child with it.
+    // Without a pid namespace, a supervisor that is killed takes at least its direct child down with it.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).at(Step::Supervise)?;
     if spec.has(Layer::Rlimits) {
         set_rlimits(lockdown, command)?;
     }
     if spec.has(Layer::NoNewPrivileges) {
-        // Set-user-id programs gain nothing; also what lets an ordinary user install the next two.
+        // Set-user-id programs gain nothing; an ordinary user also needs this to install the next two.
         rustix::thread::set_no_new_privs(true).at(Step::NoNewPrivileges)?;
     }
     if spec.has(Layer::Landlock) {
@@ -127,7 +128,7 @@ fn lock_down(
     if spec.has(Layer::Capabilities) {
         drop_capabilities()?;
     }
-    // Last, for it denies calls that the steps above make. A program that is refused here never runs.
+    // Last, since it denies calls that the steps above make. If the program is refused here, it never runs.
     if spec.has(Layer::Seccomp) {
         crate::seccomp::install(lockdown.filter)?;
     }
@@ -145,7 +146,7 @@ fn c_string(bytes: &[u8]) -> Result<CString, Failure> {
 /// The descriptor on which a session's commands are told what to do.
 const CONTROL: RawFd = 3;
 
-/// Descriptors 0, 1 and 2, for a session's commands 3, and no others past the exec.
+/// Leaves descriptors 0, 1 and 2 open past the exec, 3 for a session's commands, and no others.
 fn connect(stdio: Stdio, streams: &Streams) -> Result<(), Failure> {
     match stdio {
         Stdio::Program => {
@@ -168,18 +169,19 @@ fn connect(stdio: Stdio, streams: &Streams) -> Result<(), Failure> {
     }
 }
 
-/// Per-process limits. Those on memory, processes and CPU back up what holds them for the run as a whole.
+/// Per-process limits. Those on memory, processes and CPU back up whatever holds them for the run as a whole.
 fn set_rlimits(lockdown: &Lockdown<'_>, command: &Command) -> Result<(), Failure> {
-    /// Room for the program's own text and libraries, which take address space and no memory of the run's.
+    /// Room for the program's own text and libraries, which take up address space but none of the run's memory.
     const MAPPED_FILES: u64 = 64 << 20;
     let limits = &lockdown.spec.limits;
-    // Seconds, rounded up: the supervisor counts in milliseconds and comes first.
+    // Seconds, rounded up: the supervisor counts in milliseconds and gets there first.
     let cpu_seconds = limits.cpu_millis.div_ceil(1000) + 1;
     let mut wanted = vec![
-        // No core dump, which would leave guest memory on the host. Not 0: with that the kernel still starts a handler that
-        // `core_pattern` names with a pipe (systemd-coredump, apport); 1 is its way of saying never.
+        // No core dump, which would leave guest memory on the host. Not 0: with that the kernel still starts a handler
+        // that `core_pattern` names with a pipe (systemd-coredump, apport); 1 is how to tell it never to.
         (Resource::Core, 1),
-        // No real-time or raised priority, which the server's user may have: it would starve our supervisor.
+        // No real-time or raised priority, which the server's user may have: a guest could starve our supervisor with
+        // it.
         (Resource::Rtprio, 0),
         (Resource::Nice, 0),
         (Resource::Nofile, 1024),
@@ -194,7 +196,7 @@ fn set_rlimits(lockdown: &Lockdown<'_>, command: &Command) -> Result<(), Failure
         wanted.push((Resource::As, limits.memory + MAPPED_FILES));
     }
     for (resource, value) in wanted {
-        // A hard limit can only go down, and the host's may be lower already.
+        // A hard limit can only go down, and the host's may already be lower.
         let value = rustix::process::getrlimit(resource).maximum.map_or(value, |maximum| maximum.min(value));
         let limit = Rlimit { current: Some(value), maximum: Some(value) };
         rustix::process::setrlimit(resource, limit).at_path(Step::Rlimit, format!("{resource:?}"))?;
@@ -202,7 +204,7 @@ fn set_rlimits(lockdown: &Lockdown<'_>, command: &Command) -> Result<(), Failure
     Ok(())
 }
 
-/// No capability in any set, and none to be had again.
+/// Leaves no capability in any set, and none to be regained.
 pub(crate) fn drop_capabilities() -> Result<(), Failure> {
     empty_bounding_set()?;
     rustix::thread::clear_ambient_capability_set().at_path(Step::Capabilities, "ambient set")?;
@@ -214,8 +216,9 @@ pub(crate) fn drop_capabilities() -> Result<(), Failure> {
     rustix::thread::set_capabilities(None, none).at(Step::Capabilities)
 }
 
-/// Comes before the other sets: emptying it takes a capability. An ordinary user without a user namespace does not have that one, and
-/// has none to lose: with no new privileges, nothing that is executed gains what this set would allow.
+/// Comes before the other sets: emptying this one takes a capability. An ordinary user without a user namespace lacks
+/// that capability, and has nothing to lose: with no new privileges, nothing that is executed gains what this set would
+/// allow.
 fn empty_bounding_set() -> Result<(), Failure> {
     let held = rustix::thread::capabilities(None).at(Step::Capabilities)?;
     if held.permitted.is_empty() && rustix::thread::no_new_privs() == Ok(true) {

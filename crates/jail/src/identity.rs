@@ -1,4 +1,4 @@
-//! Whom a guest is to the kernel: never uid 0, and as root a user of its own.
+//! Who a guest is to the kernel: never uid 0, and under a root server a user of its own.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,17 +8,17 @@ use std::fs;
 pub(crate) enum Identities {
     /// The server is an ordinary user (or "root" of a namespace that holds just one): guests are that user, in their own user namespace.
     Same { user: u32, group: u32 },
-    /// The server is root: every live run of it has an id of its own. Servers choose by their launchers' pids: in containers, which all have the
-    /// same ones, and in a small id map two of them may choose the same ids.
+    /// The server is root: each of its live runs has an id of its own. Servers pick their ranges by their launchers'
+    /// pids. In containers, which may all have the same pids, and in a small id map, two servers may pick the same ids.
     Own { first: u32, count: u32, used: BTreeSet<u32> },
 }
 
 /// Well above what distributions, systemd's dynamic users and subordinate id ranges hand out by default.
 const PREFERRED_FIRST: u32 = 2_000_000_000;
-/// Ids of one launcher: as many as there are for each, if every launcher that is alive in a pid namespace is to have others. Runs beyond that
-/// wait for one.
+/// How many ids one launcher has: enough for every launcher alive in a pid namespace to have a range of its own. Runs
+/// beyond that wait for an id.
 const PREFERRED_COUNT: u32 = 512;
-/// The kernel's largest number of pids.
+/// The largest number of pids that the kernel allows.
 const LARGEST_PID: u32 = 1 << 22;
 
 impl Identities {
@@ -28,7 +28,7 @@ impl Identities {
         if user != 0 {
             return Self::Same { user, group };
         }
-        // Which ids exist in this user namespace. Without a readable map there is nothing to choose from.
+        // The ids that exist in this user namespace. Without a readable map there is nothing to choose from.
         let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
         match range_in(&map, std::process::id()) {
             Some((first, count)) => Self::Own { first, count, used: BTreeSet::new() },
@@ -61,7 +61,7 @@ impl Identities {
         }
     }
 
-    /// Gives an id back, once no process has it any more.
+    /// Gives an id back, once no process has it.
     pub(crate) fn give_back(&mut self, id: u32) {
         match self {
             Self::Same { .. } => {}
@@ -72,7 +72,7 @@ impl Identities {
     }
 }
 
-/// The ids to use of those that a uid map offers: the preferred ones, else the upper end of the longest range, never 0.
+/// The ids to use out of those in a uid map: the preferred ones, else the upper end of the longest range, never 0.
 fn range_in(map: &str, launcher: u32) -> Option<(u32, u32)> {
     let ranges = map.lines().filter_map(|line| {
         let mut fields = line.split_whitespace().map(str::parse::<u32>);
@@ -86,7 +86,7 @@ fn range_in(map: &str, launcher: u32) -> Option<(u32, u32)> {
     if first <= PREFERRED_FIRST && end >= PREFERRED_FIRST + LARGEST_PID * PREFERRED_COUNT {
         return Some((PREFERRED_FIRST + (launcher % LARGEST_PID) * PREFERRED_COUNT, PREFERRED_COUNT));
     }
-    // A container's usual 65,536 ids: its own users are at the lower end.
+    // A container usually has 65,536 ids, with its own users at the lower end.
     let usable = (count / 2).min(PREFERRED_COUNT);
     (usable > 0 && end - usable > 0).then_some((end - usable, usable))
 }

@@ -1,4 +1,4 @@
-//! Landlock: which files a guest may open and how, whatever is mounted.
+//! Landlock: which files a guest may open, and how, whatever is mounted.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(crate) enum Grant {
     Device,
 }
 
-/// The version of Landlock that is enforced here: the kernel's, or the newest that we know.
+/// The Landlock version that is enforced here: the kernel's, or the newest that we know.
 pub(crate) fn version() -> u32 {
     sys::landlock_version().min(NEWEST)
 }
@@ -39,10 +39,10 @@ pub(crate) fn version() -> u32 {
 /// The newest version whose rights we use: 6 scopes signals and abstract sockets. 7 adds logging only.
 const NEWEST: u32 = 6;
 
-/// Confines the calling thread, for good, to `rules`, and to no TCP where `network` says so.
+/// Confines the calling thread, for good, to `rules`, and to no TCP if `network` says so.
 ///
-/// Asks for exactly what the kernel's version can do and takes nothing less: what an older version lacks is known from its number and
-/// reported with the level, never dropped silently.
+/// Asks for exactly what the kernel's version supports and accepts nothing less: what an older version lacks follows
+/// from its number and is reported with the level, never dropped silently.
 pub(crate) fn restrict(rules: &[Rule], network: Network) -> Result<(), Failure> {
     let abi = match version() {
         0 => return Err(Failure::new(Step::Landlock, "not in this kernel", libc::ENOSYS)),
@@ -63,7 +63,7 @@ pub(crate) fn restrict(rules: &[Rule], network: Network) -> Result<(), Failure> 
 /// Whether TCP is closed too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Network {
-    /// A network namespace stands in the way already.
+    /// A network namespace is already in the way.
     Open,
     /// No binding, no connecting.
     Closed,
@@ -94,7 +94,8 @@ fn build(rules: &[Rule], network: Network, abi: ABI) -> Result<RulesetStatus, Fa
     Ok(status.ruleset)
 }
 
-/// A handle on the place, and the rights that fit what is there. A place that does not exist needs no rule: nothing is granted.
+/// A handle on the place, and the rights that make sense for what is there. A place that does not exist needs no rule:
+/// nothing is granted.
 fn open(rule: &Rule, abi: ABI) -> Result<Option<(OwnedFd, BitFlags<AccessFs>)>, Failure> {
     let place = match rustix::fs::open(&rule.path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
         Ok(place) => place,

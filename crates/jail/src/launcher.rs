@@ -1,5 +1,5 @@
-//! The launcher: the one process that forks. Single-threaded, with an empty environment, not dumpable; everything a run's processes are
-//! cloned from is in here, so as little as possible is.
+//! The launcher: the one process that forks. Single-threaded, with an empty environment, not dumpable. Every process of
+//! a run is cloned from its memory, so it holds as little as possible.
 
 use std::collections::VecDeque;
 use std::io;
@@ -26,14 +26,14 @@ use crate::wire::{self, Demand, Ended, Go, Namespaces, Order, Report, Shown};
 
 /// Runs the launcher until the server is gone. Descriptor 0 is the server's socket.
 ///
-/// Call it first thing in `main`, before any thread exists: everything it starts is cloned from this process.
+/// Call it first thing in `main`, before there is any other thread: everything it starts is cloned from this process.
 pub fn run() -> Result<(), LauncherError> {
     assert_single_threaded()?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(io::Error::from)?;
-    // A session of its own: a signal to the server's process group (Ctrl-C) is the server's to handle, and must not end the supervisors
-    // before their guests. Fails only for a group leader, which a child that was just started is not.
+    // A session of its own: a signal to the server's process group (Ctrl-C) is the server's to handle, and must not end
+    // the supervisors before their guests. This fails only for a group leader, which a freshly started child is not.
     rustix::process::setsid().map_err(io::Error::from)?;
-    // Orphans of a supervisor that was killed come to us instead of to the host's init.
+    // Orphans of a killed supervisor come to us instead of to the host's init.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(io::Error::from)?;
     sys::close_on_exec_from(3)?;
     raise_descriptor_limit();
@@ -41,8 +41,9 @@ pub fn run() -> Result<(), LauncherError> {
     launcher.serve()
 }
 
-/// As many descriptors as we may have. The kernel counts descriptors in flight over all of a user's processes, and holds whoever sends
-/// the next one to its own limit: a guest with its 1,024 in flight would else keep us from sending any.
+/// As many descriptors as we may have. The kernel counts descriptors in flight over all of a user's processes, and
+/// refuses a sender once that total reaches the sender's own limit: otherwise a guest with its 1,024 in flight would
+/// keep us from sending any.
 pub fn raise_descriptor_limit() {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let raised = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -52,19 +53,19 @@ pub fn raise_descriptor_limit() {
 /// Why the launcher ended.
 #[derive(Debug, thiserror::Error)]
 pub enum LauncherError {
-    /// It must be alone: see [`sys::clone`].
+    /// It must be single-threaded: see [`sys::clone`].
     #[error("the launcher has {0} threads, and must have one")]
     Threads(usize),
     /// A step of setting up.
     #[error(transparent)]
     SetUp(#[from] Failure),
-    /// A system call of its own failed.
+    /// One of its own system calls failed.
     #[error("the launcher failed")]
     Io(#[from] io::Error),
 }
 
 fn assert_single_threaded() -> Result<(), LauncherError> {
-    // Without /proc there is nothing to count with; `main` starts it before any thread could exist.
+    // Without /proc they cannot be counted; but `main` starts the launcher before there could be another thread.
     let threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
     if threads == 1 { Ok(()) } else { Err(LauncherError::Threads(threads)) }
 }
@@ -77,37 +78,38 @@ struct Launcher {
     runs: Vec<Run>,
     /// Orders for which there was no user id yet.
     waiting: VecDeque<Waiting>,
-    /// First processes that wait for a run, so that making them is not part of one.
+    /// First processes that wait for a run, so that making one is not part of its start.
     spares: Vec<Spare>,
-    /// Not after one could not be made or did not last: with the next run that starts, it is tried again.
+    /// False after one could not be made or did not last: the next run that starts turns it back on.
     makes_spares: bool,
     /// Processes that remove what runs left on the host.
     removers: Vec<(i32, OwnedFd)>,
-    /// What the root of the next run will most likely be made of: that of the last one.
+    /// What the next run's root will most likely be made of: the same as the last one's.
     expected: Option<Blueprint>,
-    /// Every first process holds the other end of this pipe, and notices when nobody holds this one any more.
+    /// Every first process holds the other end of this pipe, and notices when this end is closed.
     leash: Option<OwnedFd>,
     leash_end: OwnedFd,
 }
 
-/// Which of an order's descriptors is for reports: it comes behind the run's own.
+/// Which of an order's descriptors is for reports: the one after the run's own.
 const REPORT: usize = 4;
 
-/// How long an order waits for a user id, of which sessions keep theirs. Less than what the server waits for us, so that it hears why.
+/// How long an order waits for a free user id; sessions keep theirs. Shorter than the server waits for us, so that it
+/// hears why.
 const WAITING: Duration = Duration::from_secs(20);
 
-/// An order that waits, and what came beside it.
+/// A waiting order, and the descriptors that came with it.
 struct Waiting {
     order: Order,
     descriptors: Vec<OwnedFd>,
     until: Instant,
 }
 
-/// How many first processes wait in a root like the last run's. Two: one for the next run, one for the run that comes while its successor
-/// is being made. One more waits without a root, for a run that needs another.
+/// How many first processes wait in a root like the last run's: one for the next run, and one for a run that comes
+/// while its replacement is being made. One more waits without a root, for a run that needs another.
 const SPARES: usize = 2;
 
-/// The compiled filters: one for each kind of walls, given how this host holds memory.
+/// The compiled filters: one for each kind of walls, given what holds memory on this host.
 pub(crate) struct Filters {
     namespaces: Filter,
     /// With folders of the host that a guest can change.
@@ -125,32 +127,32 @@ impl Filters {
     }
 }
 
-/// A first process in its namespaces, with its user id and in its cgroup, that waits for a run. Used once.
+/// A first process in its namespaces, with its user id and in its cgroup, waiting for a run. Used once.
 struct Spare {
     pid: i32,
     pidfd: OwnedFd,
     user: u32,
     group: RunGroup,
     gate: OwnedFd,
-    /// What the root that it has is made of.
+    /// What its root is made of, if it has one.
     blueprint: Option<Blueprint>,
 }
 
 impl Spare {
-    /// Whether it has not been killed. One on its way out has closed its end of the gate before the kernel says that it has ended.
+    /// Whether it is still there. One that was killed closes its end of the gate before the kernel reports its end.
     fn is_there(&self) -> bool {
         has_other_end(&self.gate)
     }
 }
 
-/// Whether somebody still has a socket's other end.
+/// Whether anyone still holds a socket's other end.
 fn has_other_end(socket: &OwnedFd) -> bool {
     let mut socket = [PollFd::new(socket, PollFlags::empty())];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut socket, Some(&at_once)).is_ok_and(|count| count == 0)
 }
 
-/// A spare that is to be made, with this root or without one.
+/// A spare to be made, with this root or without one.
 struct Wanted {
     root: Option<Blueprint>,
 }
@@ -159,11 +161,11 @@ struct Run {
     pid: i32,
     pidfd: OwnedFd,
     user: u32,
-    /// Whether its first process takes all others with it.
+    /// Whether all the others end with its first process.
     is_init: bool,
     group: RunGroup,
     report: OwnedFd,
-    /// Of a session: its number, and where more is shown to it.
+    /// For a session: its number, and the namespaces in which more is shown to it.
     session: Option<(u64, Rooms)>,
     /// Its directory on the host, if it has one.
     scratch: Option<PathBuf>,
@@ -178,7 +180,7 @@ impl Launcher {
         };
         let (leash_end, leash) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(io::Error::from)?;
         let server = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(io::Error::from)?;
-        // First processes keep descriptors 0 to 2; the server's socket must not be among them.
+        // First processes keep descriptors 0 to 2, and the server's socket must not be among them.
         rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?).map_err(io::Error::from)?;
         Ok(Self {
             server,
@@ -236,7 +238,8 @@ impl Launcher {
                         self.end_all();
                         return Ok(());
                     }
-                    // A message that cannot be read: its descriptors are closed, whoever sent it sees the end of its report socket.
+                    // An unreadable message: its descriptors are closed, and whoever sent it sees the end of its report
+                    // socket.
                     Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
                     Err(error) => {
                         self.end_all();
@@ -247,17 +250,17 @@ impl Launcher {
         }
     }
 
-    /// Sees to those that have ended: runs, behind them spares, and behind those removers.
+    /// Cleans up after what has ended. The flags are for runs first, then spares, then removers.
     fn see_to_ended(&mut self, ended: &[bool]) {
         let (runs, rest) = ended.split_at_checked(self.runs.len()).unwrap_or_default();
         let (spares, removers) = rest.split_at_checked(self.spares.len()).unwrap_or_default();
-        // From the back, so that indexes in front stay right.
+        // From the back, so that the indexes in front stay valid.
         for index in (0..runs.len()).rev().filter(|index| runs.get(*index) == Some(&true)) {
             let run = self.runs.swap_remove(index);
             self.finish(run);
         }
         for index in (0..spares.len()).rev().filter(|index| spares.get(*index) == Some(&true)) {
-            // Killed, by whoever may kill us too. A run that was given to it would be lost.
+            // Killed, by someone who may kill us too. A run given to it would be lost.
             let spare = self.spares.swap_remove(index);
             self.discard(&spare);
             self.makes_spares = false;
@@ -281,7 +284,7 @@ impl Launcher {
         }
     }
 
-    /// Makes a first process ahead of its run. Where that fails, runs make their own and report why.
+    /// Makes a first process ahead of its run. If that fails, runs make their own and report why.
     fn make_spare(&mut self, wanted: Wanted) {
         match self.first_process(Namespaces::All, wanted.root) {
             Ok(spare) => self.spares.push(spare),
@@ -289,7 +292,7 @@ impl Launcher {
         }
     }
 
-    /// A spare that has the root that is needed, or none yet.
+    /// A spare with the root that is needed, or with none yet.
     fn take_spare(&mut self, order: &Order) -> Option<Spare> {
         if order.namespaces != Namespaces::All {
             return None;
@@ -305,10 +308,11 @@ impl Launcher {
         }
     }
 
-    /// Prepares for more runs like this one. Spares for another kind would wait for nothing.
+    /// Prepares for more runs like this one, and drops spares that would fit only another kind.
     fn expect_more_like(&mut self, order: Order) {
         let Some(blueprint) = order.blueprint.filter(|_| order.namespaces == Namespaces::All) else { return };
-        // Of sessions there are few, and folders are opened when they are used: what is in their place may be another by then.
+        // Sessions are rare, and granted folders must be opened when they are used: by then something else may be in
+        // their place.
         if blueprint.purpose == Purpose::Session || blueprint.view.has_grants() {
             return;
         }
@@ -334,8 +338,8 @@ impl Launcher {
         }
     }
 
-    /// Starts those that waited as far as there are user ids for them now, in the order in which they came. Without one in time, their start
-    /// fails and says why. Those that were given up keep none from the others.
+    /// Starts waiting orders in the order in which they came, as far as there are user ids for them now. One that
+    /// waited too long is started all the same, so that its failure says why. Orders that were given up hold nobody up.
     fn see_to_waiting(&mut self) {
         self.waiting.retain(|waiting| waiting.descriptors.get(REPORT).is_some_and(has_other_end));
         while let Some(first) = self.waiting.pop_front() {
@@ -346,7 +350,7 @@ impl Launcher {
         }
     }
 
-    /// Whether a run can have a user id. Spares have theirs already: one serves, or makes room.
+    /// Whether a run can have a user id. Spares already have theirs: one of them either serves or makes room.
     fn has_id_for(&mut self, order: &Order) -> bool {
         if !self.identities.are_taken() {
             return true;
@@ -365,11 +369,11 @@ impl Launcher {
         match self.begin(&order, report, descriptors) {
             Ok(run) => {
                 self.runs.push(run);
-                // What a spare is made of could be made.
+                // This run's first process could be made, so a spare can be too.
                 self.makes_spares |= order.namespaces == Namespaces::All;
                 self.expect_more_like(order);
             }
-            // When the server does not hear this, it is gone, and we are about to be.
+            // If the server does not hear this, it is gone, and we are about to be.
             Err(failure) => {
                 wire::send(report, &Report::Failed(failure), &[]).ok();
             }
@@ -400,13 +404,13 @@ impl Launcher {
         }
     }
 
-    /// Gives the run to a first process that waits, or to a new one.
+    /// Gives the run to a waiting first process, or to a new one.
     fn begin(&mut self, order: &Order, report: &OwnedFd, descriptors: &[OwnedFd]) -> Result<Run, Failure> {
         let first = match self.take_spare(order) {
             Some(spare) => spare,
             None => self.first_process(order.namespaces, None)?,
         };
-        // While its first process can be looked into.
+        // While its first process can still be looked into.
         let session = match order.session {
             Some(number) => Some((number, Rooms::of(first.pid).at(Step::Receive)?)),
             None => None,
@@ -444,15 +448,17 @@ impl Launcher {
         }
     }
 
-    /// Clones a first process and maps its ids. It settles into its namespaces and cgroup by itself, and waits for its run.
+    /// Clones a first process and maps its ids. It settles into its namespaces and cgroup by itself, and waits for its
+    /// run.
     fn first_process(&mut self, namespaces: Namespaces, blueprint: Option<Blueprint>) -> Result<Spare, Failure> {
         let (gate_end, gate) = wire::channel().at(Step::Clone)?;
         let group = self.cgroups.make().at(Step::JoinCgroup)?;
         let out_of_ids = || Failure::new(Step::MapIdentity, "all user ids are in use", libc::EAGAIN);
         let (user, group_id) = self.identities.take().ok_or_else(out_of_ids)?;
 
-        // A non-dumpable process's files in /proc belong to root, and an ordinary user could not write the child's uid_map. The child
-        // inherits the setting of this moment and makes itself non-dumpable before it starts anything.
+        // A non-dumpable process's files in /proc belong to root, so an ordinary user could not write the child's
+        // uid_map. The child inherits the setting as it is now, and makes itself non-dumpable before it starts
+        // anything.
         set_dumpable_behavior(DumpableBehavior::Dumpable).ok();
         let cloned = sys::clone(flags(namespaces), group.to_clone_into());
         if !matches!(cloned, Ok(Cloned::Child)) {
@@ -500,7 +506,7 @@ impl Launcher {
             std::fs::write(&path, text).at_path(Step::MapIdentity, file)
         };
         if !self.identities.are_own() {
-            // What lets an ordinary user write a gid_map.
+            // Without this an ordinary user may not write a gid_map.
             write("setgroups", "deny".to_owned())?;
         }
         let inner = crate::spec::GUEST_ID;
@@ -508,8 +514,8 @@ impl Launcher {
         write("gid_map", format!("{inner} {group_id} 1"))
     }
 
-    /// Folders that are granted to a guest with an id of its own, which its first process cannot open as somebody who may use them.
-    /// `None` where there are none, or where it is that one's to open them.
+    /// Mounts of the folders granted to a guest with an id of its own: its first process has no right to open them.
+    /// `None` if there are none, or if the first process can open them itself.
     fn folders_for(&self, first: &Spare, blueprint: Option<&Blueprint>) -> Result<Option<Vec<OwnedFd>>, Failure> {
         match blueprint {
             Some(blueprint) if self.identities.are_own() && blueprint.view.has_grants() => {
@@ -530,7 +536,7 @@ impl Launcher {
     fn finish(&mut self, run: Run) {
         let (_, usage) = sys::reap(run.pid).unwrap_or_default();
         if !run.is_init {
-            // A supervisor without a pid namespace that was killed leaves its guests to us.
+            // Without a pid namespace, a killed supervisor leaves its guests to us.
             self.kill_orphans();
         }
         if let Some(scratch) = &run.scratch {
@@ -538,13 +544,14 @@ impl Launcher {
         }
         self.identities.give_back(run.user);
         let ended = Ended { cpu_micros: usage.cpu_micros, peak_bytes: usage.peak_bytes, group: run.group.usage() };
-        // Removed before the server hears of the end, so that a finished run has left nothing.
+        // Removed before the server hears of the end: a run that is over has left nothing.
         drop(run.group);
-        // A server that is gone is noticed on its own socket.
+        // If the server is gone, its own socket says so.
         wire::send(&run.report, &Report::Ended(ended), &[]).ok();
     }
 
-    /// Removes what a run left on the host whose supervisor did not live to do it. In a process of its own: other runs do not wait for that.
+    /// Removes what a run left on the host because its supervisor did not live to do it. A child does it, so that other
+    /// runs do not wait.
     fn remove(&mut self, scratch: &Path) {
         if std::fs::symlink_metadata(scratch).is_err() {
             return;
@@ -552,18 +559,18 @@ impl Launcher {
         match sys::clone(0, None) {
             Ok(Cloned::Parent { pid, pidfd }) => self.removers.push((pid, pidfd)),
             Ok(Cloned::Child) => {
-                // Nobody may take us for one who could report.
+                // Nobody may take the child for someone who could report.
                 if sys::close_all_but(&[]).is_ok() {
                     scratch::remove_tree(scratch).ok();
                 }
                 sys::exit_now(0)
             }
-            // Swept at the next start, as is what cannot be removed.
+            // It is swept at the next start, like anything that cannot be removed.
             Err(_) => {}
         }
     }
 
-    /// Kills children that are no process of ours, until there are none: killing one makes its children ours.
+    /// Kills children that are not our own processes, until there are none: killing one makes its children ours.
     fn kill_orphans(&self) {
         let Ok(processes) = Processes::open() else { return };
         let is_ours = |pid: &i32| {
@@ -586,7 +593,7 @@ impl Launcher {
         }
     }
 
-    /// Ends every run and waits until nothing of them is left.
+    /// Ends every run and waits until nothing of it is left.
     fn end_all(&mut self) {
         for spare in std::mem::take(&mut self.spares) {
             self.discard(&spare);

@@ -1,10 +1,11 @@
 //! Locks Linux processes down.
 //!
-//! Three kinds of process take part. The *server* describes a jail in a [`Spec`] and sends it to the *launcher*, a single-threaded child
-//! that does nothing but clone ([`launcher::run`]). What it clones is a run's *first process*, which builds the walls, becomes the run's
-//! supervisor, and starts the guest's commands behind them. The server hears of it all in [`Report`]s.
+//! Three kinds of process take part. The *server* describes a jail in a [`Spec`] and sends it to the *launcher*, a
+//! single-threaded child that does nothing but clone ([`launcher::run`]). Each clone is a run's *first process*: it
+//! builds the walls, becomes the run's supervisor, and starts the guest's commands behind them. The server learns all
+//! of this from [`Report`]s.
 //!
-//! Nothing here knows about languages, limits' defaults or results.
+//! Nothing here knows about languages, default limits or results.
 #![cfg(target_os = "linux")]
 
 mod cgroup;

@@ -1,5 +1,5 @@
-//! What a process in the jail sees of its own walls. A layer counts as standing when it was seen from inside, not when the call that
-//! should have built it returned success.
+//! What a process in the jail sees of its own walls. A layer counts as standing only if it was seen from inside, not
+//! because the call that should have built it returned success.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::sys;
 /// What was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// In the order in which they are shown to people.
+    /// In the order in which people are shown them.
     pub layers: Vec<SeenLayer>,
 }
 
@@ -66,7 +66,8 @@ pub(crate) fn look_around(spec: &Spec) -> Seen {
     let bounding = (0..64).filter(|number| sys::in_bounding_set(*number).unwrap_or(false)).count();
     let empty = capabilities.as_ref().is_ok_and(|sets| sets.effective.is_empty() && sets.permitted.is_empty());
     saw("capabilities", empty && (bounding == 0 || !namespaced), format!("none held, {bounding} in the bounding set"));
-    // A file that exists on every Linux and is in no view: only Landlock or its absence from the root stops this.
+    // Tries a file that exists on every Linux and is in no view: only Landlock, or its absence from the root, stops
+    // that.
     let landlock = landlock_stops();
     saw(
         "landlock",
@@ -89,8 +90,8 @@ pub(crate) fn look_around(spec: &Spec) -> Seen {
     Seen { layers }
 }
 
-/// The file that [`landlock_stops`] tries. Put into the root without a Landlock rule; on a host without a root of its own, the
-/// supervisor's view stands in.
+/// The file that [`landlock_stops`] tries to open. It is put into the root without a Landlock rule; without a root of
+/// its own, a host file that no view lists stands in.
 pub(crate) const UNGRANTED: &str = "/ungranted";
 
 fn landlock_stops() -> bool {
@@ -100,7 +101,7 @@ fn landlock_stops() -> bool {
 
 fn interfaces() -> Vec<String> {
     let Ok(table) = fs::read_to_string("/proc/net/dev") else {
-        // Without /proc: an address that only a loopback-less or routed namespace would treat otherwise.
+        // Without /proc: an address that behaves differently only in a namespace without loopback or with routes.
         return match std::net::UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.connect("192.0.2.1:9")) {
             Err(error) if error.raw_os_error() == Some(libc::ENETUNREACH) => vec!["lo".to_owned()],
             _ => vec!["unknown".to_owned()],

@@ -1,7 +1,8 @@
-//! The guest's own root: a tmpfs with read-only pieces of the host, a synthetic `/etc`, five devices and one writable budget.
+//! The guest's own root: a tmpfs with read-only pieces of the host, a synthetic `/etc`, five devices, and writable
+//! places with one budget.
 //!
-//! Runs in the jail's first process, alone in its new mount namespace, with all capabilities of its new user namespace and none of the
-//! host's.
+//! Built in the jail's first process, alone in its new mount namespace, with all capabilities in its new user namespace
+//! and none on the host.
 
 use std::ffi::CString;
 use std::fs;
@@ -28,13 +29,14 @@ use crate::view::{Access, Mount, Origin};
 /// The device nodes a guest gets.
 pub(crate) const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// The writable places. Bound from one tmpfs, so that they share one budget.
+/// The writable places. All are bound from one tmpfs, so they share one budget.
 const WRITABLE: &[&str] = &["/tmp", "/var/tmp", "/dev/shm", WORKSPACE];
 
-/// A mount point that every host has; the new root is put over it in this mount namespace only. All sources are open before.
+/// A mount point that every host has; the new root is mounted over it, in this mount namespace only. All sources have
+/// been opened by then.
 const BUILD_SITE: &str = "/tmp";
 
-/// The Landlock rules that belong to the root that [`raise`] makes. From the same lists as its mounts.
+/// The Landlock rules for the root that [`raise`] makes, from the same lists as its mounts.
 pub(crate) fn rules(spec: &Spec) -> Vec<Rule> {
     let read = spec.view.paths.iter().map(|path| rule(path, Grant::Read));
     let mounts = spec.view.mounts.iter().map(|mount| {
@@ -46,22 +48,24 @@ pub(crate) fn rules(spec: &Spec) -> Vec<Rule> {
     });
     let devices = DEVICES.iter().map(|device| rule(device, Grant::Device));
     let writable = WRITABLE.iter().map(|place| rule(place, Grant::Write));
-    // What is in /etc and was not bound, we wrote. Names are visible everywhere: all of them are ours or the view's.
+    // Whatever in /etc is not a bind mount, we wrote ourselves. Names are visible everywhere: all of them come from us
+    // or from the view.
     let own = [rule("/", Grant::List), rule("/etc", Grant::Read), rule("/proc", Grant::Read)];
     let shown = (spec.purpose == Purpose::Session).then(|| rule(SHOWN, Grant::Read));
     own.into_iter().chain(shown).chain(read).chain(mounts).chain(devices).chain(writable).collect()
 }
 
-/// Builds the root, makes it this process's, and takes on the guest's identity. Nothing in it is of a certain run yet: see [`furnish`].
+/// Builds the root, makes it this process's root, and takes on the guest's identity. Nothing in it belongs to a
+/// particular run yet: see [`furnish`].
 ///
-/// `handed` are mounts of the folders that are granted to its guest, from a launcher that makes them itself.
+/// `handed` are mounts of the folders granted to the guest, if the launcher made them itself.
 pub(crate) fn raise(blueprint: &Blueprint, groups: Groups, handed: Vec<OwnedFd>) -> Result<(), Failure> {
-    // Sources first, with the server's own user id: paths below a private home open, and what is opened here cannot be swapped for
-    // something else before it is placed.
+    // Sources first, with the server's own user id: that can open paths below a private home, and what is opened here
+    // cannot be swapped for something else before it is placed.
     let view = open_sources(blueprint.view.paths.iter().map(PathBuf::as_path))?;
     let mounts = open_mounts(&blueprint.view.mounts, handed)?;
     let devices = open_sources(DEVICES.iter().map(Path::new))?;
-    // Only a pid namespace of our own may have a fresh /proc.
+    // A fresh /proc needs a pid namespace of our own.
     let host_proc = match blueprint.processes {
         PidScope::Own => Vec::new(),
         PidScope::Hosts => open_sources([Path::new("/proc")])?,
@@ -78,7 +82,7 @@ pub(crate) fn raise(blueprint: &Blueprint, groups: Groups, handed: Vec<OwnedFd>)
         std::os::unix::fs::symlink(&link.to, link.at.strip_prefix("/").unwrap_or(&link.at))
             .at_path(Step::PlaceEntry, &link.at)?;
     }
-    // A writable place mounted later would hide what lies below it, so that comes after it.
+    // Read-only mounts inside writable places come after those: a writable place mounted later would hide them.
     let read_only = view.iter().map(|source| (source, MountAccess::ReadOnly));
     let all = read_only.chain(mounts.iter().map(|(source, access)| (source, *access)));
     let (below_writable, plain): (Vec<_>, Vec<_>) = all.partition(|(source, _)| is_below_writable(source.path));
@@ -109,8 +113,8 @@ pub(crate) fn raise(blueprint: &Blueprint, groups: Groups, handed: Vec<OwnedFd>)
         place(source, access).at_path(Step::PlaceEntry, source.path)?;
     }
 
-    // With both paths the same, the old root ends up below the new one at the same place, where it can be detached without a directory
-    // for it.
+    // With both paths the same, the old root ends up stacked below the new one, where it can be detached without a
+    // directory to hold it.
     rustix::process::pivot_root(".", ".").at(Step::PivotRoot)?;
     unmount(".", UnmountFlags::DETACH).at(Step::PivotRoot)?;
     std::env::set_current_dir("/").at(Step::PivotRoot)?;
@@ -118,14 +122,14 @@ pub(crate) fn raise(blueprint: &Blueprint, groups: Groups, handed: Vec<OwnedFd>)
     sys::make_read_only(c"/dev").at_path(Step::SealRoot, "/dev")
 }
 
-/// Makes a root that stands the run's own: its disk limit, its files. Returns the workspace, so that the server can read what the run
-/// leaves there.
+/// Turns a finished root into this run's own: its disk limit, its files. Returns the workspace, so that the server can
+/// read what the run leaves there.
 pub(crate) fn furnish(spec: &Spec, contents: &Contents) -> Result<OwnedFd, Failure> {
-    // The directories made with the root, and the file system's own, are not the guest's to pay for.
+    // The directories made with the root, and the file system's own, are not charged to the guest.
     let inodes = u64::from(spec.limits.files) + 7 + made_for_mounts(&spec.view.mounts);
     let options = CString::new(format!("size={},nr_inodes={inodes}", spec.limits.disk))
         .map_err(|_| Failure::new(Step::MountScratch, "options", libc::EINVAL))?;
-    // One file system behind all writable places, so one of them stands for all.
+    // All writable places are one file system, so any of them stands for all.
     mount_remount(WORKSPACE, SCRATCH_FLAGS, options.as_c_str()).at(Step::MountScratch)?;
     contents.write_into(&spec.walls.places(), &spec.files, None)?;
     rustix::fs::open(WORKSPACE, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
@@ -149,7 +153,8 @@ struct Source<'a> {
     mount: OwnedFd,
 }
 
-/// A detached copy of each mount tree. What vanished since the view was made is skipped: then there is nothing to show.
+/// A detached copy of each mount tree. One that has vanished since the view was made is skipped: there is nothing left
+/// to show.
 fn open_sources<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Vec<Source<'a>>, Failure> {
     let mut sources = Vec::new();
     for path in paths {
@@ -163,7 +168,7 @@ fn open_sources<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Vec<Sou
     Ok(sources)
 }
 
-/// The same for folders that go to another place, every one of which has to be there.
+/// The same for folders shown at another place, all of which must exist.
 fn open_mounts(mounts: &[Mount], handed: Vec<OwnedFd>) -> Result<Vec<(Source<'_>, MountAccess)>, Failure> {
     let mut handed = handed.into_iter();
     let mut open = |mount: &'_ Mount| -> Result<OwnedFd, Failure> {
@@ -182,7 +187,7 @@ fn open_mounts(mounts: &[Mount], handed: Vec<OwnedFd>) -> Result<Vec<(Source<'_>
     mounts.iter().map(|mount| Ok((Source { path: &mount.target, mount: open(mount)? }, access(mount.access)))).collect()
 }
 
-/// The path below the directory where the root is built.
+/// The path relative to the directory in which the root is built.
 fn inside(path: &str) -> &str {
     path.trim_start_matches('/')
 }
@@ -204,7 +209,7 @@ fn place(source: &Source<'_>, access: MountAccess) -> io::Result<()> {
     Ok(())
 }
 
-/// A user database with nobody of the host in it.
+/// A user database that contains nobody from the host.
 fn write_etc() -> io::Result<()> {
     fs::create_dir("etc")?;
     fs::write(
@@ -227,7 +232,7 @@ fn mount_fresh_proc() -> io::Result<()> {
     Ok(())
 }
 
-/// The nodes are the host's, bound: a user namespace cannot make device nodes.
+/// The nodes are bound from the host: a user namespace cannot make device nodes.
 fn make_devices(devices: &[Source<'_>]) -> Result<(), Failure> {
     fs::create_dir("dev").at(Step::MountDevices)?;
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
@@ -244,8 +249,8 @@ fn make_devices(devices: &[Source<'_>]) -> Result<(), Failure> {
 
 const SCRATCH_FLAGS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
-/// One tmpfs for all writable places, so that its size and inode count are the run's disk limit. Just large enough for its directories
-/// until [`furnish`] sets that.
+/// One tmpfs for all writable places, so that its size and inode count are the run's disk limit. Until [`furnish`] sets
+/// that, it is just large enough for its directories.
 fn mount_scratch() -> io::Result<()> {
     fs::create_dir("scratch")?;
     mount("tmpfs", "scratch", "tmpfs", SCRATCH_FLAGS, Some(c"size=64k,nr_inodes=1k,mode=755"))?;
@@ -253,7 +258,7 @@ fn mount_scratch() -> io::Result<()> {
         let source = format!("scratch/{index}");
         let target = inside(place);
         fs::create_dir(&source)?;
-        // Sticky and for all, like any /tmp: programs check.
+        // Sticky and open to all, like any /tmp: programs check.
         fs::set_permissions(&source, fs::Permissions::from_mode(0o1777))?;
         fs::create_dir_all(target)?;
         mount_bind(source.as_str(), target)?;

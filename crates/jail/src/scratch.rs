@@ -27,12 +27,13 @@ pub(crate) const SCRATCH_BUILD: &str = "tmp/build";
 #[derive(Debug)]
 pub(crate) struct Scratch {
     root: PathBuf,
-    /// A lock, which tells those who sweep. `None` where the file system has none: they cannot lock it either, and leave it.
+    /// A lock that keeps sweepers away. `None` if the file system has no locks: then they cannot lock it either, and
+    /// leave it alone.
     _in_use: Option<OwnedFd>,
 }
 
 impl Scratch {
-    /// Makes `root`, which must not be there. `owner` is the guest's user id when it is not our own.
+    /// Makes `root`, which must not exist. `owner` is the guest's user id if it is not our own.
     pub(crate) fn make(root: &Path, owner: Option<u32>) -> io::Result<Self> {
         fs::DirBuilder::new().mode(0o711).create(root)?;
         let scratch = Self { root: root.to_owned(), _in_use: lock(root) };
@@ -55,10 +56,11 @@ impl Scratch {
         self.root.join(SCRATCH_TEMPORARY)
     }
 
-    /// Makes files executable that a command names and a compiler has just written: its linker may not change modes itself here.
+    /// Makes files executable that a command names and a compiler has just written: under these walls its linker may
+    /// not change modes itself.
     ///
-    /// The guest may swap what is below the directory at any time, so the kernel checks the way there, and only a file that the
-    /// directory's own user has made, under one name, is touched.
+    /// The guest may swap what is below the directory at any time. So the kernel checks the path, and only a file made
+    /// by the directory's own user, with a single name, is touched.
     pub(crate) fn make_executable(&self, arguments: &[String]) {
         let Ok(root) = openat(CWD, &self.root, DIRECTORY, Mode::empty()) else { return };
         let Ok(owner) = statat(&root, SCRATCH_TEMPORARY, AtFlags::SYMLINK_NOFOLLOW) else { return };
@@ -83,21 +85,22 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What could not be removed is tried again by the launcher.
+        // The launcher tries again with what could not be removed.
         remove_tree(&self.root).ok();
     }
 }
 
-/// A name for a run's directory that no other run has, of this process or of one before it.
+/// A name for a run's directory that no other run has, of this process or of an earlier one.
 pub fn scratch_name() -> String {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let pid = rustix::process::getpid().as_raw_nonzero().get();
     format!("{}{}", prefix_of(pid).unwrap_or_else(|| format!("run-{pid}-")), SERIAL.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Removes what servers that are no more left in `parent`: directories with a [`scratch_name`].
+/// Removes what dead servers left in `parent`: directories with a [`scratch_name`].
 ///
-/// Servers in several containers may share `parent` and not see each other's processes, but they do see each other's locks.
+/// Servers in different containers may share `parent` without seeing each other's processes, but they do see each
+/// other's locks.
 pub fn sweep_scratch(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -113,31 +116,34 @@ pub fn sweep_scratch(parent: &Path) {
     }
 }
 
-/// A lock on a directory, until it is dropped; `None` where another has it.
+/// A lock on a directory, held until dropped; `None` if someone else has it.
 fn lock(directory: &Path) -> Option<OwnedFd> {
     let directory = openat(CWD, directory, DIRECTORY, Mode::empty()).ok()?;
     flock(&directory, FlockOperation::NonBlockingLockExclusive).ok()?;
     Some(directory)
 }
 
-/// What the names of a live process's directories begin with. Its pid alone is not enough: in a container each server may have the same.
+/// The prefix of the names of a live process's directories. Its pid is not enough: in containers, every server may have
+/// the same one.
 fn prefix_of(pid: i32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // When it started is field 22, in ticks since the machine did; the one behind the name in parentheses is field 3.
+    // The start time is field 22, in ticks since boot; the first field after the name in parentheses is field 3.
     let started = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?;
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     Some(format!("run-{pid}-{}-{started}-", boot.split('-').next().unwrap_or_default()))
 }
 
-/// Whether the tree holds more than so many bytes or files, or something that cannot be looked at: a guest that is ended for nothing can be
-/// run again, and what is not counted fills the host. Looks at no more entries than the file limit allows.
+/// Whether the tree holds more than this many bytes or files, or anything that cannot be looked at: a guest ended
+/// without need can be run again, but what goes uncounted fills the host. Looks at no more entries than the file limit
+/// allows.
 pub(crate) fn exceeds(root: &Path, bytes: u64, files: u32) -> bool {
     is_over(root, bytes, files).unwrap_or(true)
 }
 
 fn is_over(root: &Path, bytes: u64, files: u32) -> rustix::io::Result<bool> {
     let top = Rc::new(openat(CWD, root, HANDLE, Mode::empty())?);
-    // Each from the one that it was found in: a path of the guest's may be longer than the kernel takes, or lead elsewhere by now.
+    // Each is opened from the one it was found in: a path that a guest made may be longer than the kernel accepts, or
+    // lead elsewhere by now.
     let mut pending = vec![(top, c".".to_owned())];
     let (mut used, mut count) = (0u64, 0u32);
     let mut linked = HashSet::new();
@@ -152,7 +158,7 @@ fn is_over(root: &Path, bytes: u64, files: u32) -> rustix::io::Result<bool> {
             let Some(found) = if_still(look_at(&directory, name))? else { continue };
             let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
             count += 1;
-            // A file with several names is on the disk once.
+            // A file with several names is on disk only once.
             if found.st_nlink == 1 || is_directory || linked.insert(found.st_ino) {
                 used = used.saturating_add(u64::try_from(found.st_blocks).unwrap_or(0).saturating_mul(512));
             }
@@ -167,7 +173,7 @@ fn is_over(root: &Path, bytes: u64, files: u32) -> rustix::io::Result<bool> {
     Ok(false)
 }
 
-/// Opens a directory also where the guest has taken its own permissions away: as owner or root we give them back.
+/// Opens a directory even if the guest has taken away its own permissions: as owner or root we put them back.
 fn open_to_look(parent: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
     match openat(parent, name, DIRECTORY, Mode::empty()) {
         Err(Errno::ACCESS) => {
@@ -182,7 +188,7 @@ fn open_to_look(parent: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
 fn look_at(directory: &OwnedFd, name: &CStr) -> rustix::io::Result<Stat> {
     let look = || statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
     match look() {
-        // It can be listed and not searched.
+        // It can be listed but not searched.
         Err(Errno::ACCESS) => {
             fchmod(directory, Mode::RWXU)?;
             look()
@@ -191,7 +197,7 @@ fn look_at(directory: &OwnedFd, name: &CStr) -> rustix::io::Result<Stat> {
     }
 }
 
-/// `None` for what was removed since it was found, or replaced: whatever is there now is for the next look.
+/// `None` for what has been removed or replaced since it was found: whatever is there now is left to the next look.
 fn if_still<T>(result: rustix::io::Result<T>) -> rustix::io::Result<Option<T>> {
     match result {
         Err(Errno::NOTDIR) => Ok(None),
@@ -199,8 +205,8 @@ fn if_still<T>(result: rustix::io::Result<T>) -> rustix::io::Result<Option<T>> {
     }
 }
 
-/// Removes a tree of any depth with two descriptors: directories found on the way are moved up beside the ones waiting. What is gone
-/// already is none to remove.
+/// Removes a tree of any depth with two descriptors: directories found on the way are moved up next to those still
+/// waiting. What has already gone is not an error.
 pub(crate) fn remove_tree(root: &Path) -> io::Result<()> {
     let Some(top) = if_there(openat(CWD, root, DIRECTORY, Mode::empty()))? else { return Ok(()) };
     let mut serial = 0u64;
@@ -216,7 +222,7 @@ pub(crate) fn remove_tree(root: &Path) -> io::Result<()> {
 }
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// A directory that may not let itself be read.
+/// For a directory that may not allow itself to be read.
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 fn lift_and_empty(top: &OwnedFd, directory: &OwnedFd, serial: &mut u64) -> io::Result<Vec<CString>> {
@@ -232,10 +238,11 @@ fn lift_and_empty(top: &OwnedFd, directory: &OwnedFd, serial: &mut u64) -> io::R
         match openat(directory, &name, HANDLE, Mode::empty()) {
             Ok(found) => {
                 *serial += 1;
-                // A name that no guest chose: the prefix is longer than what this loop lifts could collide with by accident, and a
-                // collision only fails the rename.
+                // A name that no guest chose: with this prefix a collision by accident is next to impossible, and one
+                // would only fail the rename.
                 let place = CString::new(format!("belljar-removing-{serial}-{}", std::process::id()))?;
-                // Renaming a directory writes to it (its `..`), and it is read next: its own permissions may forbid both.
+                // Renaming a directory writes to it (its `..`), and it is read next: its own permissions may forbid
+                // both.
                 open_up(&found).ok();
                 if if_there(renameat(directory, &name, top, &place))?.is_some() {
                     lifted.push(place);
@@ -251,9 +258,10 @@ fn lift_and_empty(top: &OwnedFd, directory: &OwnedFd, serial: &mut u64) -> io::R
     Ok(lifted)
 }
 
-/// Gives its owner all permissions of a directory. Of the one that is open, never of what its name leads to by now: that could be a link.
+/// Gives the owner all permissions on a directory. Acts on the open one, never on what its name leads to by now: that
+/// could be a link.
 fn open_up(handle: &OwnedFd) -> rustix::io::Result<()> {
-    // `fchmod` takes no handle of this kind.
+    // `fchmod` does not accept this kind of handle.
     chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), Mode::RWXU)
 }
 
@@ -300,7 +308,7 @@ mod tests {
     fn sweeps_what_earlier_servers_left() {
         let parent = tempfile::tempdir().expect("a temporary directory");
         let own = scratch_name();
-        // Of a server with our pid, as in a container that was started again; of one that is no more; of nobody.
+        // Directories of an earlier server with our pid, as in a restarted container; of a dead server; and of nobody.
         let pid = std::process::id();
         let (same_pid, gone) = (format!("run-{pid}-0-0-0"), format!("run-{}-0-0-0", i32::MAX));
         for name in [&own, &same_pid, &gone, "kept"] {
@@ -315,14 +323,14 @@ mod tests {
     #[test]
     fn leaves_what_another_containers_server_uses() {
         let parent = tempfile::tempdir().expect("a temporary directory");
-        // Of a process that is not to be seen from here.
+        // Of a process that cannot be seen from here.
         let root = parent.path().join(format!("run-{}-0-0-0", i32::MAX));
         let scratch = Scratch::make(&root, None).expect("scratch");
         sweep_scratch(parent.path());
         assert!(fs::symlink_metadata(scratch.workspace()).is_ok());
     }
 
-    /// A guest that swaps a folder for a link that leads out, as fast as it can, while the tree is removed.
+    /// A guest that swaps a folder for a link leading out, as fast as it can, while the tree is removed.
     #[test]
     fn changes_nothing_outside() {
         const TRIES: usize = 2_000;
@@ -341,7 +349,7 @@ mod tests {
             });
             for _ in 0..TRIES {
                 fs::create_dir_all(root.join("folder")).expect("mkdir");
-                // One that is left of a removal that was raced with.
+                // Left over from a removal that was raced against.
                 std::os::unix::fs::symlink(&outside, root.join("link")).ok();
                 remove_tree(&root).ok();
             }

@@ -1,4 +1,4 @@
-//! The system calls a guest may make: a list, and everything else is `ENOSYS`, so that libc's fallbacks work.
+//! The system calls a guest may make: a list. Everything else is `ENOSYS`, so that libc's fallbacks work.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +22,11 @@ pub(crate) struct Profile {
 pub(crate) enum Files {
     /// The run has a root of its own: no path leads to a file of the host that it could change.
     Own,
-    /// The same but for folders that its operator lets it change. What it makes there belongs to somebody on the host, whose rights no
-    /// program in it may give to whoever starts it.
+    /// The same, except for folders that its operator lets it change. What it makes there belongs to someone on the
+    /// host, so no program in it may lend that owner's rights to whoever starts it.
     Granted,
-    /// It has the host's, and Landlock does not mediate modes, owners, times and attributes: a guest could change those of any file
-    /// of its user.
+    /// It has the host's, and Landlock does not mediate modes, owners, times and attributes: a guest could change those
+    /// of any of its user's files.
     Hosts,
 }
 
@@ -34,7 +34,8 @@ pub(crate) enum Files {
 pub(crate) enum Sockets {
     /// The run has a network namespace of its own: sockets reach nothing but itself.
     Own,
-    /// It has not, and Landlock covers neither UDP nor path-named unix sockets (`docker.sock`): no sockets but `socketpair`.
+    /// It has none, and Landlock covers neither UDP nor path-named unix sockets (`docker.sock`): no sockets but
+    /// `socketpair`.
     None,
 }
 
@@ -42,11 +43,11 @@ pub(crate) enum Sockets {
 pub(crate) enum Memfd {
     /// A memory cgroup counts its pages.
     Allowed,
-    /// Pages of a memfd that is not mapped are in nobody's resident size, so without a memory cgroup nothing bounds them.
+    /// Pages of an unmapped memfd are in nobody's resident size, so without a memory cgroup nothing limits them.
     Denied,
 }
 
-/// A profile's programs, in the order in which they are installed: of two that refuse a call, the later one gives the answer.
+/// A profile's programs, in the order in which they are installed: if two refuse a call, the later one's answer counts.
 #[derive(Debug)]
 pub(crate) struct Filter(Vec<BpfProgram>);
 
@@ -69,8 +70,9 @@ pub(crate) fn install(filter: &Filter) -> Result<(), Failure> {
     })
 }
 
-/// What changes mode, owner and times of a file that is open, which a guest may have opened to read. The kernel says that it is done and does
-/// nothing: `tar`, `touch`, `cp` and what copies files in Node.js and Rust give up where it is refused, and hardly anything depends on it.
+/// Calls that change the mode, owner or times of an open file, which a guest may have opened only to read. The kernel
+/// reports success and does nothing: `tar`, `touch`, `cp`, and file copies in Node.js and Rust give up when they are
+/// refused, and hardly anything depends on the effect.
 fn build_unheeded() -> Result<BpfProgram, seccompiler::BackendError> {
     // `utimensat` without a path is `futimens`.
     let without_path = vec![rule([wide_equals(1, 0)?])?];
@@ -78,9 +80,10 @@ fn build_unheeded() -> Result<BpfProgram, seccompiler::BackendError> {
     SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(0), ARCH)?.try_into()
 }
 
-/// Takes everything from the calling process, all of its threads, that a worker does not need once it has started: what it has open and
-/// mapped is what it will ever have. For a process that hosts guests of WebAssembly: no files, no sockets, no programs, no threads, and no
-/// memory that could become code. On top of the filter that it was started with, if it was.
+/// Takes away from the calling process, in all of its threads, whatever a worker does not need once it has started:
+/// what it has open and mapped is all that it will ever have. For a process that hosts WebAssembly guests: no files, no
+/// sockets, no programs, no threads, and no memory that could become code. Comes on top of any filter that the process
+/// was started with.
 pub fn seal_worker() -> Result<(), Failure> {
     let failed = |error: &dyn std::error::Error| Failure::new(Step::Seccomp, error.to_string(), EINVAL);
     rustix::thread::set_no_new_privs(true).map_err(|error| failed(&error))?;
@@ -95,15 +98,16 @@ fn build_worker() -> Result<BpfProgram, seccompiler::BackendError> {
         rules.insert(call, vec![rule([masked(2, executable, 0)?])?]);
     }
     rules.insert(SYS_ioctl, vec![rule([equals(1, PAGEMAP_SCAN)?])?]);
-    // Its own threads: how guest code is ended.
+    // Its own threads only: this is how guest code is stopped.
     rules.insert(SYS_tgkill, vec![rule([equals(0, constant(rustix::process::getpid().as_raw_nonzero().get()))?])?]);
     SeccompFilter::new(rules, SeccompAction::Errno(EPERM.unsigned_abs()), SeccompAction::Allow, ARCH)?.try_into()
 }
 
-/// `_IOWR('f', 16, struct pm_scan_arg)`: which pages of our own memory were written. What resets an instance's memory asks for it.
+/// `_IOWR('f', 16, struct pm_scan_arg)`: which pages of our own memory were written. Used to reset an instance's
+/// memory.
 const PAGEMAP_SCAN: u64 = 0xc060_6610;
 
-/// What a worker does once it has started: sockets that it has, memory, time, waiting, and its end.
+/// What a worker does once it has started: use the sockets it has, memory, time, waiting, and exit.
 #[rustfmt::skip]
 const WORKER: &[i64] = &[
     SYS_brk, SYS_clock_getres, SYS_clock_gettime, SYS_clock_nanosleep, SYS_close, SYS_exit, SYS_exit_group, SYS_fstat, SYS_futex,
@@ -123,15 +127,15 @@ fn build(profile: Profile) -> Result<BpfProgram, seccompiler::BackendError> {
     if profile.memfd == Memfd::Allowed {
         rules.insert(SYS_memfd_create, Vec::new());
     }
-    // New processes and threads yes, new namespaces no. `clone3` hides its flags behind a pointer, so it is not on the list; its
-    // ENOSYS makes glibc fall back to `clone`.
+    // New processes and threads are allowed, new namespaces are not. `clone3` hides its flags behind a pointer, so it
+    // is not on the list; its ENOSYS makes glibc fall back to `clone`.
     rules.insert(SYS_clone, vec![rule([masked(0, NAMESPACE_FLAGS, 0)?])?]);
     // Terminal input injection and line disciplines.
     rules.insert(SYS_ioctl, vec![rule([differs(1, TIOCSTI)?, differs(1, TIOCLINUX)?, differs(1, TIOCSETD)?])?]);
     // Plain Linux, or a query; never READ_IMPLIES_EXEC or ADDR_NO_RANDOMIZE.
     rules.insert(SYS_personality, vec![rule([equals(0, 0)?])?, rule([equals(0, 0xffff_ffff)?])?]);
     own_processes_only(&mut rules, profile.files)?;
-    // Not the kind of watch that tells what the host does with files that a run can see, nor leases on them.
+    // No directory watches, which would tell what the host does with files that a run can see, and no leases on them.
     rules.insert(SYS_fcntl, vec![rule([differs(1, F_NOTIFY)?, differs(1, F_SETLEASE)?])?]);
     match profile.files {
         Files::Own => rules.extend(METADATA.iter().map(|number| (*number, Vec::new()))),
@@ -139,12 +143,13 @@ fn build(profile: Profile) -> Result<BpfProgram, seccompiler::BackendError> {
             rules.extend(METADATA.iter().map(|number| (*number, Vec::new())));
             no_set_id_bits(&mut rules)?;
         }
-        // Not by descriptor either: it takes no right to write, and what a guest may read is its user's.
+        // Not by descriptor either: that takes no right to write, and files that a guest may read can be its user's.
         Files::Hosts => {}
     }
     rules.insert(SYS_socketpair, vec![rule([equals(0, constant(AF_UNIX))?])?]);
     if profile.sockets == Sockets::Own {
-        // Plain TCP and UDP: other protocols of the same family and type (MPTCP, SCTP, UDP-Lite, ping) are kernel code of their own.
+        // Plain TCP and UDP only: other protocols of the same family and type (MPTCP, SCTP, UDP-Lite, ping) are kernel
+        // code of their own.
         let internet = |domain: i32, kind: i32, protocol: i32| {
             rule([equals(0, constant(domain))?, masked(1, 0xf, constant(kind))?, equals(2, constant(protocol))?])
         };
@@ -165,22 +170,25 @@ fn build(profile: Profile) -> Result<BpfProgram, seccompiler::BackendError> {
             ],
         );
     }
-    // A foreign architecture (int 0x80 on x86-64) kills the process; seccompiler puts that check first. x32 numbers are not on the list.
+    // A foreign architecture (int 0x80 on x86-64) kills the process; seccompiler puts that check first. x32 numbers are
+    // not on the list.
     SeccompFilter::new(rules, SeccompAction::Errno(ENOSYS.unsigned_abs()), SeccompAction::Allow, ARCH)?.try_into()
 }
 
-/// Calls that change limits or scheduling of any process of the same user, kept off the run's own supervisor, which a guest could starve
-/// or have killed, and without a pid namespace off everything but the caller.
+/// Calls that change limits or scheduling of any process of the same user. They must not reach the run's own
+/// supervisor, which a guest could starve or get killed; without a pid namespace, they must not reach anything but the
+/// caller.
 fn own_processes_only(
     rules: &mut BTreeMap<i64, Vec<SeccompRule>>,
     files: Files,
 ) -> Result<(), seccompiler::BackendError> {
     let allowed = |argument: u8| match files {
-        // The supervisor is pid 1. Threads of the guest's own have other numbers, and runtimes set those by number.
+        // The supervisor is pid 1. The guest's own threads have other numbers, and runtimes address them by number.
         Files::Own | Files::Granted => differs(argument, 1),
         Files::Hosts => equals(argument, 0),
     };
-    // RLIMIT_CORE is 1, which keeps the kernel from piping a core dump to the host's handler; 0 would not, so it stays out of reach.
+    // RLIMIT_CORE is 1, which keeps the kernel from piping a core dump to the host's handler. 0 would not, so a guest
+    // may not set it.
     let core = u64::from(RLIMIT_CORE);
     rules.insert(SYS_setrlimit, vec![rule([differs(0, core)?])?]);
     let reads_only = wide_equals(2, 0)?;
@@ -188,14 +196,14 @@ fn own_processes_only(
     for call in [SYS_sched_setaffinity, SYS_sched_setattr, SYS_sched_setparam, SYS_sched_setscheduler] {
         rules.insert(call, vec![rule([allowed(0)?])?]);
     }
-    // Processes and process groups; "user" would be every process of that user.
+    // Processes and process groups only; "user" would be every process of that user.
     let of = |which: u64| rule([equals(0, which)?, allowed(1)?]);
     rules.insert(SYS_setpriority, vec![of(u64::from(PRIO_PROCESS))?, of(u64::from(PRIO_PGRP))?]);
     Ok(())
 }
 
-/// Keeps set-user-id and set-group-id bits out of every call that gives a file its mode. `openat2` has the mode behind a pointer, so it goes
-/// off the list, and libraries fall back to `openat`.
+/// Keeps set-user-id and set-group-id bits out of every call that sets a file's mode. `openat2` has the mode behind a
+/// pointer, so it comes off the list, and libraries fall back to `openat`.
 fn no_set_id_bits(rules: &mut BTreeMap<i64, Vec<SeccompRule>>) -> Result<(), seccompiler::BackendError> {
     const SET_ID: u64 = 0o6000;
     // `__O_TMPFILE`, without the `O_DIRECTORY` that comes with it.
@@ -204,7 +212,7 @@ fn no_set_id_bits(rules: &mut BTreeMap<i64, Vec<SeccompRule>>) -> Result<(), sec
     for (call, mode) in MODES {
         rules.insert(*call, vec![rule([masked(*mode, SET_ID, 0)?])?]);
     }
-    // Where no file is made the mode is no argument, and may be anything.
+    // If no file is made, the mode is not an argument and may be anything.
     for (call, flags) in OPENS {
         let makes_none = rule([masked(*flags, MAKES_A_FILE, 0)?])?;
         rules.insert(*call, vec![makes_none, rule([masked(*flags + 1, SET_ID, 0)?])?]);
@@ -212,14 +220,14 @@ fn no_set_id_bits(rules: &mut BTreeMap<i64, Vec<SeccompRule>>) -> Result<(), sec
     Ok(())
 }
 
-/// Calls with a mode, and which argument that is.
+/// Calls that take a mode, and which argument it is.
 #[cfg(target_arch = "x86_64")]
 const MODES: &[(i64, u8)] =
     &[(SYS_chmod, 1), (SYS_creat, 1), (SYS_fchmod, 1), (SYS_fchmodat, 2), (SYS_mknod, 1), (SYS_mknodat, 2)];
 #[cfg(not(target_arch = "x86_64"))]
 const MODES: &[(i64, u8)] = &[(SYS_fchmod, 1), (SYS_fchmodat, 2), (SYS_mknodat, 2)];
 
-/// Calls that open a file or make one, and which argument says so. The mode is the next one.
+/// Calls that open or create a file, and which argument holds the flags. The mode is the next one.
 #[cfg(target_arch = "x86_64")]
 const OPENS: &[(i64, u8)] = &[(SYS_open, 1), (SYS_openat, 2)];
 #[cfg(not(target_arch = "x86_64"))]
@@ -241,12 +249,12 @@ fn rule<const N: usize>(conditions: [SeccompCondition; N]) -> Result<SeccompRule
     SeccompRule::new(conditions.into())
 }
 
-// Only the low 32 bits of these arguments mean anything to the kernel, and a guest chooses the high ones.
+// The kernel uses only the low 32 bits of these arguments, and a guest chooses the high ones.
 fn equals(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
 }
 
-/// For pointers, all of whose bits count.
+/// For pointers, where every bit counts.
 fn wide_equals(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, value)
 }
@@ -259,10 +267,11 @@ fn masked(argument: u8, mask: u64, value: u64) -> Result<SeccompCondition, secco
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(mask), value)
 }
 
-/// Allowed whatever the arguments: what twelve runtimes used under strace and its neighbours. Notable absences: System V IPC (its
-/// segments outlive their processes and count in nobody's resident size), `clone3`, `ptrace` and `process_vm_*`, everything about
-/// mounts, namespaces, keys, modules and time, `io_uring`, `bpf`, `userfaultfd`, `perf_event_open`, file
-/// handles, `inotify` (bound files share the host's inodes, so it tells what the host opens), `sync` (of the host's disks).
+/// Allowed whatever the arguments: what twelve runtimes used under strace, and close relatives of that. Notable
+/// absences: System V IPC (its segments outlive their processes and count in nobody's resident size), `clone3`,
+/// `ptrace` and `process_vm_*`, everything about mounts, namespaces, keys, modules and time, `io_uring`, `bpf`,
+/// `userfaultfd`, `perf_event_open`, file handles, `inotify` (bound files share the host's inodes, so it would tell
+/// what the host opens), `sync` (of the host's disks).
 #[rustfmt::skip]
 const ALLOWED: &[i64] = &[
     SYS_accept, SYS_accept4, SYS_bind, SYS_brk, SYS_capget, SYS_chdir, SYS_clock_getres,
@@ -297,7 +306,7 @@ const ALLOWED: &[i64] = &[
     SYS_wait4, SYS_waitid, SYS_write, SYS_writev,
 ];
 
-/// Changes to a file, its contents apart.
+/// Changes to a file other than to its contents.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
 const METADATA: &[i64] = &[
@@ -332,7 +341,7 @@ mod tests {
 
     use super::*;
 
-    /// What a guest without a root of its own may read can be its user's own tools.
+    /// What a guest without a root of its own may read can include its user's own tools.
     #[test]
     fn a_file_that_is_open_keeps_its_mode_and_times_where_it_may_be_the_hosts() {
         let profile = |files| Profile { sockets: Sockets::None, memfd: Memfd::Denied, files };

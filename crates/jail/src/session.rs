@@ -1,5 +1,5 @@
-//! The first process of a session: starts commands as they are asked for, stops all of them in between, and ends them for a limit without
-//! ending itself, so that the workspace stays.
+//! The first process of a session: starts commands as they are asked for, stops all of them in between, and ends them
+//! when they exceed a limit, but lives on itself, so that the workspace stays.
 
 use std::collections::VecDeque;
 use std::ffi::CString;
@@ -38,17 +38,20 @@ pub(crate) struct SessionSupervisor<'a> {
 /// The exit code of a command that could not be started.
 const NOT_STARTED: i32 = 126;
 
-/// How many processes are reaped before limits and orders are looked at again: a guest can have them end for as long as it likes.
+/// How many processes are reaped before limits and orders are looked at again: a guest can keep them exiting for as
+/// long as it likes.
 const ENDED_AT_ONCE: u32 = 64;
 
-/// How often a session is looked at in which everything was stopped. One that waits for its next cell should cost next to nothing.
+/// How often a stopped session is checked. One that waits for its next cell should cost next to nothing.
 const REST_INTERVAL: Duration = Duration::from_millis(300);
-/// How long what runs may take to stop when its CPU time is over. The clock's grace is in what the server asks for.
+/// How long a cell may take to stop once its CPU time is up. For wall time, the grace is part of what the server asks
+/// for.
 const GRACE: Duration = Duration::from_secs(1);
-/// The CPU time that stopping may take: what is in the kernel, as one that gives back gigabytes at its end, stops when it comes out of there.
+/// The CPU time that stopping may take: a process inside the kernel, such as one freeing gigabytes as it exits, stops
+/// only when it comes out.
 const STOPPING: Duration = Duration::from_secs(1);
 
-/// What goes on in a session.
+/// The state of a session.
 struct Going<'a> {
     session: SessionSupervisor<'a>,
     places: Places,
@@ -58,15 +61,15 @@ struct Going<'a> {
 }
 
 enum Phase {
-    /// There is nothing to watch.
+    /// Nothing is there to be watched.
     Empty,
-    /// A cell runs, until this at most, which is because of a limit.
+    /// A cell runs, until this deadline at most, which is set by that limit.
     Cell { bounds: Bounds, deadline: Instant, because: Limit },
-    /// Everything was stopped.
+    /// Everything has been stopped.
     Rest(Bounds),
 }
 
-/// What may be used, and when that is looked at next.
+/// What may be used, and when to check next.
 struct Bounds {
     limits: Limits,
     next_look: Instant,
@@ -75,7 +78,7 @@ struct Bounds {
 /// A batch whose last command has not ended.
 struct Started {
     number: u32,
-    /// The command that runs.
+    /// The command that is running.
     pid: i32,
     command: u32,
     rest: VecDeque<Command>,
@@ -143,7 +146,7 @@ impl Going<'_> {
     fn answer(&mut self, ask: Ask, descriptors: Vec<OwnedFd>) -> Then {
         match ask {
             Ask::Begin { wall_millis, cpu_millis } => {
-                // What was used to get here, by an interpreter that started say, is not the cell's.
+                // What was used to get here, say by an interpreter's start, is not charged to the cell.
                 self.used = self.session.watchdog.usage();
                 let bounds = self.bounds(Duration::from_millis(cpu_millis), WATCH_INTERVAL);
                 let deadline = Instant::now() + Duration::from_millis(wall_millis);
@@ -159,7 +162,7 @@ impl Going<'_> {
             Ask::Start { batch } => {
                 if let Err(failure) = self.start(batch, descriptors) {
                     self.say(&Report::Failed(failure));
-                    // As of one whose command could not be executed: who waits for its end hears of it.
+                    // As for a command that could not be executed, so that whoever waits for its end hears of it.
                     self.say(&Report::BatchEnded { batch, command: 0, status: NOT_STARTED << 8 });
                 }
             }
@@ -175,25 +178,25 @@ impl Going<'_> {
                 self.say(&Report::Written(written.map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))));
             }
             Ask::Stop => return Then::End,
-            // There is nothing to remove: the workspace goes with its file system.
+            // Nothing to remove: the workspace goes with its file system.
             Ask::Release => {}
         }
         Then::GoOn
     }
 
-    /// A server that does not hear this is gone.
+    /// If the server does not hear this, it is gone.
     fn say(&self, report: &Report) {
         wire::send(&self.session.report, report, &[]).ok();
     }
 
-    /// The session's limits, with so much CPU time beside what was used before.
+    /// The session's limits, with this much CPU time on top of what has been used already.
     fn bounds(&self, cpu: Duration, interval: Duration) -> Bounds {
         let cpu_millis = u64::try_from(cpu.as_millis()).unwrap_or(u64::MAX);
         let cpu_millis = (self.used.cpu_micros / 1000).saturating_add(cpu_millis);
         Bounds { limits: Limits { cpu_millis, ..self.session.spec.limits }, next_look: Instant::now() + interval }
     }
 
-    /// Looks at the limits, if it is time to; how long nothing has to be looked at.
+    /// Checks the limits if it is time to. Returns how long nothing needs checking.
     fn watch(&mut self) -> Option<Duration> {
         let now = Instant::now();
         let (mut passed, mut tell) = (None, None);
@@ -205,7 +208,7 @@ impl Going<'_> {
                     bounds.next_look = now + WATCH_INTERVAL;
                 }
                 if (passed, *because) == (Some(Limit::Cpu), Limit::Wall) {
-                    // As the clock does it: the server interrupts, and what does not listen is ended.
+                    // The same as when the clock runs out: the server interrupts, and what does not listen is ended.
                     (*deadline, *because) = ((now + GRACE).min(*deadline), Limit::Cpu);
                     bounds.limits.cpu_millis = u64::MAX;
                     passed = None;
@@ -218,8 +221,9 @@ impl Going<'_> {
             }
             Phase::Rest(bounds) => {
                 if now >= bounds.next_look {
-                    // A guest's own timer can have sent SIGCONT, again and again. Whoever is stopped already does not notice; the state
-                    // of a process tells nothing of its threads, so nobody is asked.
+                    // A guest's own timer may have sent SIGCONT, again and again. A process that is stopped already
+                    // does not notice this signal, and a process's state says nothing about its threads, so we do not
+                    // ask first.
                     sys::signal_everybody_else(libc::SIGSTOP);
                     passed = self.session.watchdog.look(&bounds.limits);
                     bounds.next_look = now + REST_INTERVAL;
@@ -238,7 +242,7 @@ impl Going<'_> {
         Some(until.saturating_duration_since(now))
     }
 
-    /// Ends all processes but this one, and waits until they are gone.
+    /// Ends all processes except this one, and waits until they are gone.
     fn clear(&mut self) {
         self.used = self.session.watchdog.usage();
         sys::signal_everybody_else(libc::SIGKILL);
@@ -292,14 +296,14 @@ impl Going<'_> {
             }
             Cloned::Child => {
                 let failure = guest::enter(&lockdown, &command, &started.streams, &session.report);
-                // Nobody to tell when even this fails; the exit code still says that the program did not run.
+                // Nobody to tell if even this fails; the exit code still says that the program did not run.
                 wire::send(&session.report, &Report::Failed(failure), &[]).ok();
                 sys::exit_now(NOT_STARTED)
             }
         }
     }
 
-    /// A process is gone: the next command of its batch, or the end of that.
+    /// A process has ended: starts the next command of its batch, or ends the batch.
     fn ended(&mut self, pid: i32, status: i32) {
         let Some(index) = self.batches.iter().position(|started| started.pid == pid) else { return };
         let mut started = self.batches.swap_remove(index);
@@ -321,7 +325,8 @@ fn write(places: &Places, descriptors: Vec<OwnedFd>, mode: Writing) -> io::Resul
     put(places, &file, &mut contents, mode)
 }
 
-/// Writes a file of a workspace that guests have been in: no link on the way is followed, and what was there stays if there is no room.
+/// Writes a file into a workspace that guests have been in: follows no link on the way, and keeps the old contents if
+/// there is no room.
 fn put(places: &Places, file: &File, contents: &mut impl io::Read, mode: Writing) -> io::Result<u64> {
     let root = match file.place {
         Place::Workspace => &places.workspace,
@@ -372,7 +377,7 @@ fn append(folder: &OwnedFd, name: &str, contents: &mut impl io::Read, size: u64)
     }
 }
 
-/// Under another name first: whoever reads it meanwhile sees the one or the other.
+/// Writes under another name first, so that anyone reading meanwhile sees either the old contents or the new.
 fn replace(folder: &OwnedFd, name: &str, contents: &mut impl io::Read, mode: Mode) -> io::Result<u64> {
     let under_way = nobodys_name()?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -388,15 +393,15 @@ fn replace(folder: &OwnedFd, name: &str, contents: &mut impl io::Read, mode: Mod
     written
 }
 
-/// One that no guest can have taken, since none can guess it.
+/// A name that no guest can have taken, because none can guess it.
 fn nobodys_name() -> io::Result<String> {
     let mut chance = [0; 16];
-    // So few bytes are given whole, or not at all.
+    // This few bytes are returned whole or not at all.
     rustix::rand::getrandom(&mut chance, GetRandomFlags::empty())?;
     Ok(format!(".belljar-{:032x}", u128::from_ne_bytes(chance)))
 }
 
-/// Everything that could lead out of the workspace is refused by the kernel as it walks.
+/// The kernel refuses anything that could lead out of the workspace as it walks the path.
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_MAGICLINKS)

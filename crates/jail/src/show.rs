@@ -1,8 +1,9 @@
-//! Showing a folder of the host to a session that goes on: done from outside, by processes that live for nothing else.
+//! Showing a host folder to a running session: done from outside, by short-lived processes that do nothing else.
 //!
-//! Two of them. Copying a mount takes capabilities over the mount namespace that it is in, which an ordinary user has only in one of its
-//! own; attaching it takes capabilities over the session's, which only a process outside of any other has. So one makes the copy and
-//! passes it on, and one goes into the session's namespaces and attaches it.
+//! It takes two. Copying a mount needs capabilities over the mount namespace it is in, which an ordinary user has only
+//! in a namespace of their own. Attaching it needs capabilities over the session's mount namespace, which only a
+//! process outside of any other has. So one process makes the copy and passes it on, and the other enters the session's
+//! namespaces and attaches it.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -16,7 +17,7 @@ use crate::failure::{At as _, Failure, Step};
 use crate::sys::{self, Cloned, MountAccess};
 use crate::wire;
 
-/// The namespaces of a session that more can be shown to.
+/// The namespaces of a session that can be shown more.
 #[derive(Debug)]
 pub(crate) struct Rooms {
     user: OwnedFd,
@@ -24,7 +25,7 @@ pub(crate) struct Rooms {
 }
 
 impl Rooms {
-    /// Those of a first process that has not made itself unreadable yet.
+    /// Those of a first process, before it makes itself unreadable.
     pub(crate) fn of(pid: i32) -> io::Result<Self> {
         let open = |name: &str| {
             rustix::fs::open(format!("/proc/{pid}/ns/{name}"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
@@ -32,7 +33,7 @@ impl Rooms {
         Ok(Self { user: open("user")?, mount: open("mnt")? })
     }
 
-    /// Makes `source` visible at `target`, one of the session's places, for reading.
+    /// Makes `source` visible, read-only, at `target`, one of the session's places.
     pub(crate) fn show(&self, source: &Path, target: &Path) -> Result<(), Failure> {
         let copy = copy_mount(source)?;
         in_child(0, || {
@@ -58,7 +59,7 @@ fn copy_mount(source: &Path) -> Result<OwnedFd, Failure> {
     copy.ok_or_else(|| Failure::new(Step::OpenSource, source.to_string_lossy(), libc::EIO))
 }
 
-/// Does something in a process of its own, and takes what it brings back.
+/// Does something in a process of its own, and returns what that sends back.
 fn in_child(
     namespaces: u64,
     work: impl FnOnce() -> Result<Option<OwnedFd>, Failure>,
@@ -72,7 +73,7 @@ fn in_child(
                 Err(failure) => (Err(failure), None),
             };
             let brought: Vec<_> = brought.iter().map(|descriptor| descriptor.as_fd()).collect();
-            // Without it the launcher sees the end of the socket.
+            // If this is not sent, the launcher sees the end of the socket.
             wire::send(&theirs, &answer, &brought).ok();
             sys::exit_now(0)
         }

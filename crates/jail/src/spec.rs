@@ -1,5 +1,5 @@
-//! The one object that says everything about a jail. Mounts, Landlock rules, resource limits and the seccomp filter are all read off it,
-//! so none of them can know of a place or a permission that the others do not.
+//! The one object that describes a jail completely. Mounts, Landlock rules, resource limits and the seccomp filter are
+//! all read off it, so none of them can allow a place or a permission that the others do not know of.
 
 use std::path::PathBuf;
 
@@ -14,18 +14,18 @@ pub(crate) const BUILD: &str = "/tmp/build";
 pub(crate) const GUEST_ID: u32 = 1000;
 
 /// A jail and what runs in it.
-///
-/// A guest gets exactly: what [`View`] lists, read-only but for folders that the operator lets it change; the workspace, `/tmp`, `/var/tmp`
-/// and `/dev/shm`, writable within one budget; `/dev/{null,zero,full,random,urandom}`; a `/proc` of its own processes where the host allows
-/// one; a loopback interface, and the one way out of it that [`Egress`] says; the environment and descriptors 0, 1 and 2 given here. Nothing
-/// else.
+/// A guest gets exactly: what [`View`] lists, read-only except for folders that the operator lets it change; the
+/// workspace, `/tmp`, `/var/tmp` and `/dev/shm`, writable within one budget; `/dev/{null,zero,full,random,urandom}`; a
+/// `/proc` of its own processes where the host allows one; a loopback interface, with the one way out that [`Egress`]
+/// allows; the environment and the descriptors 0, 1 and 2 given here. Nothing else.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Spec {
     /// Which walls to build.
     pub walls: Walls,
     /// Host paths that the guest can read.
     pub view: View,
-    /// Whether there is a way out of its network: a listening socket on [`EGRESS`], on which the server alone accepts. Needs namespaces.
+    /// Whether its network has a way out: a listening socket on [`EGRESS`], on which only the server accepts. Needs
+    /// namespaces.
     pub egress: Egress,
     /// Limits.
     pub limits: Limits,
@@ -33,25 +33,26 @@ pub struct Spec {
     pub environment: Vec<String>,
     /// Files put into the run's directories before the start. Their contents follow the encoded spec, in this order.
     pub files: Vec<File>,
-    /// Run one after the other; the first that fails is the last. At least one.
+    /// Run one after the other, up to the first that fails. At least one.
     pub commands: Vec<Command>,
-    /// Whether the guest's process reports on its walls before it becomes the program.
+    /// What the jail is for: a run, one that waits for its program, a session, or a probe of the walls.
     pub purpose: Purpose,
-    /// Layers left out, so that tests can show what each one stops. Empty in every product path; anything else is level `none`.
+    /// Layers left out, so that tests can show what each one stops. Always empty in the product; anything else is level
+    /// `none`.
     pub without: Vec<Layer>,
 }
 
-/// Where a session can be shown folders: places that are empty until then.
+/// Where a session can be shown folders: places that stay empty until then.
 pub(crate) fn session_places() -> impl Iterator<Item = PathBuf> {
     (1..=SESSION_PLACES).flat_map(|number| [python_place(number), node_place(number)])
 }
 
-/// The n-th place for a folder of Python's.
+/// The n-th place for a folder of Python packages.
 pub fn python_place(number: usize) -> PathBuf {
     format!("{SHOWN}/python/{number}").into()
 }
 
-/// The n-th place for a folder of Node's, which looks for this name.
+/// The n-th place for a folder of Node packages; Node looks for this name.
 pub fn node_place(number: usize) -> PathBuf {
     format!("{SHOWN}/node/{number}/node_modules").into()
 }
@@ -59,7 +60,7 @@ pub fn node_place(number: usize) -> PathBuf {
 /// How many folders of each kind a session can be shown.
 pub const SESSION_PLACES: usize = 16;
 
-/// What is above all places.
+/// The directory above all of those places.
 pub(crate) const SHOWN: &str = "/packages";
 
 /// Where a guest finds its way out, if it has one.
@@ -70,7 +71,7 @@ pub const EGRESS: std::net::SocketAddrV4 = std::net::SocketAddrV4::new(std::net:
 pub enum Egress {
     /// There is none.
     None,
-    /// What is sent to [`EGRESS`] comes to the server.
+    /// What is sent to [`EGRESS`] reaches the server.
     ThroughServer,
 }
 
@@ -79,18 +80,19 @@ pub enum Egress {
 pub enum Walls {
     /// Namespaces and a root of its own, then capabilities, Landlock and seccomp.
     Namespaces {
-        /// Whether a `/proc` is mounted. Hosts that mask their own do not allow it.
+        /// Whether a `/proc` is mounted. Hosts that mask their own do not allow that.
         proc: Proc,
     },
     /// Landlock, seccomp and a subreaper only.
     Landlock {
-        /// A host directory for this run alone: made at its start, removed after its end. Its parent must exist, and nobody but the
-        /// server's user may be able to write there.
+        /// A host directory for this run alone: made when it starts, removed after it ends. Its parent must exist, and
+        /// only the server's user may be able to write there.
         scratch: PathBuf,
     },
 }
 
-/// What a run's root is made of: the part of a [`Spec`] that many runs have in common, so that a root can be built before its run is known.
+/// What a run's root is made of: the part of a [`Spec`] that most runs share, so that a root can be built before its
+/// run is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Blueprint {
     pub(crate) view: View,
@@ -99,7 +101,7 @@ pub(crate) struct Blueprint {
     pub(crate) purpose: Purpose,
 }
 
-/// Whose processes a run is among.
+/// Which processes a run is among.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum PidScope {
     /// Its own.
@@ -113,14 +115,14 @@ pub(crate) enum PidScope {
 pub struct Places {
     /// The workspace, where commands start.
     pub workspace: PathBuf,
-    /// For compilers' output; outside the workspace.
+    /// Where compilers put their output; outside the workspace.
     pub build: PathBuf,
     /// `HOME` and `TMPDIR`.
     pub temporary: PathBuf,
 }
 
 impl Walls {
-    /// Where things are behind these walls.
+    /// Where things are within these walls.
     pub fn places(&self) -> Places {
         match self {
             Self::Namespaces { .. } => {
@@ -144,7 +146,7 @@ pub enum Proc {
     Absent,
 }
 
-/// What the guest may use. All of its processes together, unless said otherwise.
+/// What the guest may use, all of its processes together unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Bytes of memory.
@@ -181,14 +183,14 @@ pub enum Place {
     Build,
 }
 
-/// Commands that a session starts while it goes on.
+/// Commands that a session starts while it is running.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Batch {
     /// Environment of every command, `NAME=value`.
     pub environment: Vec<String>,
-    /// Files written before, over what may be there. Their contents follow the encoded batch, in this order.
+    /// Files written first, over any that exist. Their contents follow the encoded batch, in this order.
     pub files: Vec<File>,
-    /// Run one after the other; the first that fails is the last. At least one.
+    /// Run one after the other, up to the first that fails. At least one.
     pub commands: Vec<Command>,
 }
 
@@ -210,7 +212,8 @@ pub struct Command {
 pub enum Stdio {
     /// The run's own three streams.
     Program,
-    /// A compiler: no input, and everything it says goes to standard error, which keeps standard output the program's.
+    /// A compiler's: no input, and everything it prints goes to standard error, which leaves standard output to the
+    /// program.
     Compiler,
 }
 
@@ -228,12 +231,12 @@ pub enum AddressSpace {
 pub enum Purpose {
     /// To run a guest.
     Run,
-    /// To run one whose program comes later, with [`Monitor::begin`](crate::Monitor::begin). Until then it is looked at less and less often,
-    /// and may use no more than this.
+    /// To run one whose program comes later, with [`Monitor::begin`](crate::Monitor::begin). Until then it is checked
+    /// less and less often, and may use no more than this.
     Wait(Waiting),
-    /// To stay: commands come in batches while it goes on. Has no commands of its own, and needs namespaces.
+    /// To stay: commands come in batches over time. Has no commands of its own, and needs namespaces.
     Session,
-    /// To see which walls stand: the first command's process looks around from inside, reports, and goes on to execute.
+    /// To see which walls stand: the first command's process looks around from inside, reports, and then executes.
     Probe,
 }
 
@@ -261,7 +264,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Every layer with the name it has in results.
+    /// Every layer, with its name in results.
     pub const ALL: [(Self, &'static str); 8] = [
         (Self::Seccomp, "seccomp"),
         (Self::Landlock, "landlock"),
@@ -273,7 +276,7 @@ impl Layer {
         (Self::Rlimits, "rlimits"),
     ];
 
-    /// The name it has in results.
+    /// Its name in results.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(layer, _)| *layer == self).map_or("", |(_, name)| name)
     }
@@ -291,14 +294,14 @@ impl Spec {
                 view: self.view.clone(),
                 proc,
                 processes: if self.has(Layer::PidNamespace) { PidScope::Own } else { PidScope::Hosts },
-                // Its root is that of any run.
+                // Its root is the same as any run's.
                 purpose: if matches!(self.purpose, Purpose::Wait(_)) { Purpose::Run } else { self.purpose },
             }),
             Walls::Landlock { .. } => None,
         }
     }
 
-    /// Whether the guest's processes are in a pid namespace whose init ends them all.
+    /// Whether the guest's processes are in a pid namespace, whose init ends them all.
     pub(crate) fn has_pid_namespace(&self) -> bool {
         matches!(self.walls, Walls::Namespaces { .. }) && self.has(Layer::PidNamespace)
     }

@@ -1,7 +1,8 @@
-//! The process that starts a run's commands, reaps everything they leave, watches the limits that the kernel does not, and reports.
+//! The process that starts a run's commands, reaps whatever they leave behind, watches the limits that the kernel does
+//! not, and reports.
 //!
-//! With a pid namespace it is pid 1: it can end every process of the run with one call, and when it is killed the kernel does. Without one
-//! it is a subreaper that kills until it has no child left.
+//! With a pid namespace it is pid 1: it can end every process of the run with one call, and if it is killed, the kernel
+//! ends them. Without one it is a subreaper that keeps killing until it has no child left.
 
 use std::collections::HashSet;
 use std::io;
@@ -20,11 +21,11 @@ use crate::sys::{self, Cloned, Resumed, Stop};
 use crate::watchdog::Watchdog;
 use crate::wire::{self, Ask, Ended, Exit, Limit, Report, SeenUsage};
 
-/// How often the limits are looked at. What a guest can take beyond a limit is what it can take in this time.
+/// How often the limits are checked. A guest can overshoot a limit by what it can use up in this time.
 pub(crate) const WATCH_INTERVAL: Duration = Duration::from_millis(20);
-/// How often they are in the end while a program is waited for: an interpreter that has started does nothing.
+/// The longest interval between checks while a program is waited for: an interpreter that has started does nothing.
 const WAIT_INTERVAL: Duration = Duration::from_millis(320);
-/// How long the server has at most to make use of what it was told.
+/// How long we leave the processor to the server after reporting, at most.
 const ANSWERING: Duration = Duration::from_millis(20);
 
 /// A run in its supervisor.
@@ -33,11 +34,11 @@ pub(crate) struct Supervisor<'a> {
     pub(crate) lockdown: Lockdown<'a>,
     pub(crate) streams: Streams,
     pub(crate) report: OwnedFd,
-    /// Its other end is the launcher's: hangs up when the launcher is gone.
+    /// The launcher holds its other end: hangs up when the launcher is gone.
     pub(crate) leash: OwnedFd,
-    /// Whether the kernel ends all guests with this process, as their init.
+    /// Whether the kernel ends all guests when this process, as their init, ends.
     pub(crate) ends_with_us: bool,
-    /// The run's directory on the host, where it has no root of its own.
+    /// The run's directory on the host, if it has no root of its own.
     pub(crate) scratch: Option<&'a Scratch>,
     pub(crate) watchdog: Watchdog,
     pub(crate) counters: Counters,
@@ -47,7 +48,7 @@ pub(crate) struct Supervisor<'a> {
 struct Bounds {
     limits: Limits,
     deadline: Instant,
-    /// What was used when it came, if it was waited for.
+    /// What had been used when the program came, if it was waited for.
     before: SeenUsage,
 }
 
@@ -58,38 +59,39 @@ impl Bounds {
     }
 }
 
-/// Why a command is no longer watched.
+/// Why a command stopped being watched.
 enum End {
     Exited {
         status: i32,
     },
-    /// It is about to be, and nothing else of the run is there. Giving back the memory of an interpreter with large libraries takes longer
-    /// than most programs that it runs.
+    /// It is about to exit, and nothing else of the run is left. Not waited for: freeing the memory of an interpreter
+    /// with large libraries takes longer than most programs run.
     Leaving {
         status: i32,
         used: sys::Rusage,
     },
     Limit(Limit),
-    /// The server asked for the end, or it is gone.
+    /// The server asked for the end, or is gone.
     Stopped,
-    /// The launcher is gone, and this process is about to be. What it would report of the guests' end is its own doing.
+    /// The launcher is gone, and this process is about to be. Whatever end of the guests it saw now would be of its own
+    /// making.
     Orphaned,
 }
 
 impl Supervisor<'_> {
-    /// Runs the commands and reports how the last one ended. On return nothing of the run is left but this process, and perhaps one that is
-    /// in the kernel, on its way out.
+    /// Runs the commands and reports how the last one ended. On return nothing of the run is left but this process, and
+    /// perhaps one that is exiting inside the kernel.
     pub(crate) fn run(mut self) -> Result<(), Failure> {
         let signals = sys::child_signals().at(Step::Supervise)?;
         let mut bounds = Bounds::from_now(self.lockdown.spec.limits);
         let exit = self.run_commands(&signals, &mut bounds);
         let seen = self.watchdog.usage();
-        // Whatever went wrong, no guest is left behind.
+        // Whatever went wrong, leave no guest behind.
         let alone = if let Ok(Exit { alone: Some(leaving), .. }) = &exit {
             Some(*leaving)
         } else if self.ends_with_us {
-            // The kernel would do it with our end, but then only the launcher could tell when it is done, and the end of the namespaces
-            // would be waited for too. Who is being killed cannot fork any more, so once is enough.
+            // The kernel would do this when we exit, but then only the launcher could tell when it is done, and would
+            // have to wait for the namespaces to go too. A process that is being killed cannot fork, so once is enough.
             sys::signal_everybody_else(libc::SIGKILL);
             sys::reap_all();
             Some(self.used(sys::Rusage::default()))
@@ -98,7 +100,7 @@ impl Supervisor<'_> {
             None
         };
         let exit = Exit { seen, before: bounds.before, alone, ..exit? };
-        // A server that is gone does not miss it.
+        // A failed send means that the server is gone, and needs no report.
         wire::send(&self.report, &Report::Exited(exit), &[]).ok();
         if alone.is_some() {
             self.make_way();
@@ -106,9 +108,9 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// What the run used, when nobody else is left but one that has used this.
+    /// What the run used, once nobody is left but perhaps one process, which has used `last`.
     fn used(&self, last: sys::Rusage) -> Ended {
-        // Without our own, which grows for as long as a program is waited for.
+        // Leaves out our own usage, which grows for as long as a program is waited for.
         let reaped = sys::children_usage();
         Ended {
             cpu_micros: reaped.cpu_micros + last.cpu_micros,
@@ -117,7 +119,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Leaves the processor to the server, which was just told: taking the namespaces down takes longer than its answer.
+    /// Leaves the processor to the server, which has just been told: taking the namespaces down takes longer than its
+    /// answer.
     fn make_way(&self) {
         let mut events = [PollFd::from_borrowed_fd(self.report.as_fd(), PollFlags::RDHUP)];
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(ANSWERING.subsec_nanos()) };
@@ -159,7 +162,7 @@ impl Supervisor<'_> {
             Cloned::Parent { pid, .. } => Ok(pid),
             Cloned::Child => {
                 let failure = guest::enter(&self.lockdown, command, &self.streams, &self.report);
-                // Nobody to tell when even this fails; the exit code still says that the program did not run.
+                // Nobody to tell if even this fails; the exit code still says that the program did not run.
                 wire::send(&self.report, &Report::Failed(failure), &[]).ok();
                 sys::exit_now(126)
             }
@@ -187,7 +190,8 @@ impl Supervisor<'_> {
                     }
                 }
             }
-            // Also when there are more: a guest can have them end, and stop, for as long as it likes.
+            // Checked even while more are waiting to be reaped: a guest can keep children exiting and stopping for as
+            // long as it likes.
             let now = Instant::now();
             if now >= next_look {
                 let passed = waiting.and_then(|waiting| self.watchdog.look_at_waiting(waiting));
@@ -220,18 +224,18 @@ impl Supervisor<'_> {
                 return Ok(End::Orphaned);
             }
             if !report.revents().is_empty() {
-                // Taken off the socket: one that is closed with a message in it is reset.
+                // Read the message: a socket that is closed with one unread is reset.
                 let is_asked = report.revents().contains(PollFlags::IN);
                 let asked = if is_asked { wire::receive::<Ask>(&self.report).ok().flatten() } else { None };
                 let Some((Ask::Begin { wall_millis, cpu_millis }, _)) = asked else { return Ok(End::Stopped) };
                 let before = self.watchdog.usage();
                 let cpu_millis = before.cpu_micros / 1000 + cpu_millis;
                 *bounds = Bounds::from_now(Limits { cpu_millis, wall_millis, ..bounds.limits });
-                // Which is what `/proc` says in hundredths of a second, to the microsecond.
+                // The same figure that `/proc` gives in hundredths of a second, but in microseconds.
                 bounds.before = SeenUsage { cpu_micros: sys::cpu_micros_of(main).unwrap_or(0), ..before };
                 (waiting, interval) = (None, WATCH_INTERVAL);
                 next_look = Instant::now() + interval;
-                // Where it is refused, the end takes longer.
+                // If this is refused, the run merely takes longer to end.
                 if self.ends_with_us && self.lockdown.spec.commands.len() == 1 {
                     sys::watch_exit(main).ok();
                 }
@@ -242,7 +246,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Lets a command go on that stopped, unless it did so to end.
+    /// Resumes a command that has stopped, unless it stopped in order to exit.
     fn stopped(&self, pid: i32, stop: Stop) -> Option<End> {
         let how = match stop {
             Stop::Exit => {
@@ -260,10 +264,12 @@ impl Supervisor<'_> {
         None
     }
 
-    /// SIGKILL to all descendants until there are none: orphans of killed ones become children of this subreaper.
+    /// Sends SIGKILL to all descendants until there are none left: orphans of a killed process become children of this
+    /// subreaper.
     ///
-    /// Killing as they come would race with a fork bomb, for every death makes room for a birth. So all are stopped first, and nothing
-    /// is reaped meanwhile: the process limit counts the stopped, and once it is used up nobody is left who could fork.
+    /// Killing them as they turn up would race with a fork bomb, since every death makes room for a birth. So all are
+    /// stopped first, and nothing is reaped meanwhile: stopped processes count against the process limit, and once it
+    /// is used up nobody is left who could fork.
     fn kill_descendants(&self) {
         loop {
             if let Some(user) = self.lockdown.identity {
@@ -291,15 +297,15 @@ impl Supervisor<'_> {
     }
 }
 
-/// Some may have ended by themselves; as zombies they keep their pid until they are reaped, so it is nobody else's.
+/// Some may have exited already; as zombies they keep their pids until reaped, so no pid can belong to anyone else.
 fn signal_all<'a>(pids: impl IntoIterator<Item = &'a i32>, signal: Signal) {
     for pid in pids.into_iter().filter_map(|pid| Pid::from_raw(*pid)) {
         kill_process(pid, signal).ok();
     }
 }
 
-/// Ends every process of a user id that only this run has. Done by a child that takes on the id, for `kill(-1)` reaches all that the
-/// caller may signal.
+/// Ends every process of a user id that only this run has. A child does it, having taken on that id, because `kill(-1)`
+/// reaches everything that the caller may signal.
 fn kill_all_of(user: u32) {
     match sys::clone(0, None) {
         Ok(Cloned::Child) => {
@@ -311,12 +317,12 @@ fn kill_all_of(user: u32) {
         Ok(Cloned::Parent { pid, .. }) => {
             sys::reap(pid).ok();
         }
-        // Out of processes: the loop around this goes on with single kills.
+        // Out of processes: the loop around this carries on with single kills.
         Err(_) => {}
     }
 }
 
-/// `None` too when there is no child at all, which a supervisor sees only between commands.
+/// Also `None` if there is no child at all, which a supervisor sees only between commands.
 pub(crate) fn reap_any() -> io::Result<Option<(i32, i32, sys::Rusage)>> {
     match sys::reap_any() {
         Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(None),

@@ -13,7 +13,7 @@ pub(crate) enum Cloned {
     Parent { pid: i32, pidfd: OwnedFd },
 }
 
-/// `fork`, with namespaces, a pidfd, and straight into a (version 2) cgroup.
+/// `fork`, with namespaces, a pidfd, and optionally straight into a (version 2) cgroup.
 ///
 /// Must be called from a process with a single thread: the child goes on with a copy of this one's memory, and a lock that another
 /// thread held (malloc's) would stay locked in it forever. Only the launcher and its children call this; the launcher checks.
@@ -33,7 +33,7 @@ pub(crate) fn clone(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Resu
         cgroup: 0,
     };
     if let Some(cgroup) = cgroup {
-        // libc's constant is an i32, which this overflows.
+        // libc's constant is an i32, and this value overflows that.
         const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
         arguments.flags |= CLONE_INTO_CGROUP;
         arguments.cgroup = u64::from(cgroup.as_raw_fd().unsigned_abs());
@@ -41,7 +41,8 @@ pub(crate) fn clone(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Resu
     // SAFETY: `arguments` is a valid clone_args of the size passed, alive for the call. Without CLONE_VM and a stack the child runs on a
     // copy of this stack, as after `fork`; the process has one thread (this function's contract), so its memory is consistent.
     let mut pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) };
-    // Docker's filter cannot look into the arguments of clone3, and says that there is none. The older call knows no cgroups.
+    // Docker's filter cannot look into the arguments of clone3, so it pretends that there is no such call. The older
+    // call knows no cgroups.
     if pid == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS) && cgroup.is_none() {
         let flags = arguments.flags | arguments.exit_signal;
         // SAFETY: as above: no stack, no CLONE_VM, one thread. With CLONE_PIDFD the third argument is where the descriptor goes, which lives
@@ -76,7 +77,7 @@ impl From<libc::rusage> for Rusage {
     }
 }
 
-/// A child that ended: its pid, its wait status and what it used. `None` when children are alive and none has ended.
+/// A child that has ended: its pid, its wait status and what it used. `None` if children are alive and none has ended.
 pub(crate) fn reap_any() -> io::Result<Option<(i32, i32, Rusage)>> {
     wait(-1, libc::WNOHANG)
 }
@@ -110,19 +111,19 @@ fn wait(pid: i32, options: libc::c_int) -> io::Result<Option<(i32, i32, Rusage)>
 /// Waits until there is no child left.
 pub(crate) fn reap_all() {
     while let Ok(Some((pid, status, _))) = wait(-1, 0) {
-        // One whose exit is watched stops there, whoever ends it.
+        // A child whose exit is watched stops there, whoever ends it.
         if stop(status).is_some() {
             resume(pid, Resumed::Running { signal: 0 });
         }
     }
 }
 
-/// What a child that [`watch_exit`] watches has stopped for.
+/// Why a child that [`watch_exit`] watches has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// It is about to end, and runs nothing of its own any more. Its memory is still there.
+    /// It is about to exit, and runs no more of its own code. Its memory is still there.
     Exit,
-    /// Somebody stopped its process.
+    /// Someone stopped its process.
     Job,
     /// A signal is about to be delivered; 0 for none.
     Signal(i32),
@@ -135,11 +136,11 @@ pub(crate) enum Resumed {
         /// The signal that it gets, 0 for none.
         signal: i32,
     },
-    /// Stopped, as whoever stopped its process wants it, until that is continued.
+    /// Stopped, as intended by whoever stopped its process, until that is continued.
     Stopped,
 }
 
-/// Has a child stop when it is about to end. It also stops at every signal.
+/// Makes a child stop when it is about to exit. It also stops at every signal.
 pub(crate) fn watch_exit(pid: i32) -> io::Result<()> {
     let options = ptr::without_provenance_mut::<libc::c_void>(libc::PTRACE_O_TRACEEXIT as usize);
     // SAFETY: PTRACE_SEIZE takes a number as its data, and no address.
@@ -147,7 +148,7 @@ pub(crate) fn watch_exit(pid: i32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What a wait status says of a stop, if it is one.
+/// What a wait status says about a stop, if it is one.
 pub(crate) fn stop(status: i32) -> Option<Stop> {
     const JOB_SIGNALS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
     let signal = libc::WIFSTOPPED(status).then(|| libc::WSTOPSIG(status))?;
@@ -159,7 +160,7 @@ pub(crate) fn stop(status: i32) -> Option<Stop> {
     })
 }
 
-/// Lets a stopped child go on. One that is gone meanwhile does not mind.
+/// Lets a stopped child go on. If it is gone by now, nothing happens.
 pub(crate) fn resume(pid: i32, how: Resumed) {
     let (request, signal) = match how {
         Resumed::Running { signal } => (libc::PTRACE_CONT, signal),
@@ -170,7 +171,7 @@ pub(crate) fn resume(pid: i32, how: Resumed) {
     unsafe { libc::ptrace(request, pid, ptr::null_mut::<libc::c_void>(), signal) };
 }
 
-/// The wait status that a child has when it has ended, which it is about to do ([`Stop::Exit`]).
+/// The wait status that a child will have; it is about to exit ([`Stop::Exit`]).
 pub(crate) fn coming_status(pid: i32) -> io::Result<i32> {
     let mut status: libc::c_ulong = 0;
     // SAFETY: PTRACE_GETEVENTMSG writes one unsigned long to its data, which is a live and writable one.
@@ -182,7 +183,7 @@ pub(crate) fn coming_status(pid: i32) -> io::Result<i32> {
     i32::try_from(status).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// The CPU time of a child and all its threads, those too that have ended.
+/// The CPU time of a child and all its threads, including those that have ended.
 pub(crate) fn cpu_micros_of(pid: i32) -> io::Result<u64> {
     let mut clock = 0;
     // SAFETY: the pointer is to a live, writable clockid_t.
@@ -235,12 +236,14 @@ pub(crate) fn restrict_tree(mount: BorrowedFd<'_>, access: MountAccess) -> io::R
     set_mount_attributes(mount, c"", WHOLE_TREE, libc::mount_attr { attr_set: access.attributes(), ..NOTHING })
 }
 
-/// Takes a detached mount and all mounts below it out of their peer groups: what is mounted on either side is not seen on the other.
+/// Takes a detached mount and all mounts below it out of their peer groups: a mount made on one side does not appear on
+/// the other.
 pub(crate) fn make_tree_private(mount: BorrowedFd<'_>) -> io::Result<()> {
     set_mount_attributes(mount, c"", WHOLE_TREE, libc::mount_attr { propagation: libc::MS_PRIVATE, ..NOTHING })
 }
 
-/// Makes what belongs to somebody in `users`, a user namespace, belong to whom that is outside of it, in a detached mount and all below it.
+/// In a detached mount and all below it, maps owners through the user namespace `users`: what belongs to an id inside
+/// of it belongs to whichever id that is outside.
 pub(crate) fn map_tree(tree: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Result<()> {
     let userns_fd = u64::from(users.as_raw_fd().unsigned_abs());
     let attributes = libc::mount_attr { attr_set: libc::MOUNT_ATTR_IDMAP, userns_fd, ..NOTHING };
@@ -301,7 +304,7 @@ pub(crate) fn denied_call() -> io::Result<()> {
     if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Replaces this process. Returns only when that failed.
+/// Replaces this process. Returns only if that failed.
 pub(crate) fn execute(program: &CStr, arguments: &[CString], environment: &[CString]) -> io::Error {
     let pointers = |strings: &[CString]| -> Vec<*const libc::c_char> {
         strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
@@ -312,7 +315,7 @@ pub(crate) fn execute(program: &CStr, arguments: &[CString], environment: &[CStr
     io::Error::last_os_error()
 }
 
-/// A descriptor that becomes readable when a child ends. Blocks the signal's delivery.
+/// A descriptor that becomes readable when a child ends. Blocks delivery of the signal.
 pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     // SAFETY: a sigset_t is plain integers; sigemptyset makes it a valid empty set before any other use.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
@@ -333,9 +336,10 @@ pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// No signal blocked, every one at its default: what an executed program expects to inherit.
+/// Blocks no signal and resets every one to its default: what an executed program expects to inherit.
 pub(crate) fn reset_signals() -> io::Result<()> {
-    // Handlers go with the exec; what is ignored (SIGPIPE by Rust, anything by whoever started the server) would stay.
+    // Handlers go with the exec; ignored signals (SIGPIPE by Rust, any by whoever started the server) would stay
+    // ignored.
     for signal in 1..32 {
         // SAFETY: SIG_DFL is no function to be called. KILL and STOP answer EINVAL, which changes nothing.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
@@ -374,7 +378,7 @@ pub(crate) fn assume_identity(user: u32, group: u32, groups: Groups) -> io::Resu
 pub(crate) enum Groups {
     /// Drop them all.
     Clear,
-    /// An ordinary user's user namespace may not; they are not mapped there and give nothing.
+    /// An ordinary user's user namespace may not drop them; they are not mapped there and grant nothing.
     Keep,
 }
 
@@ -401,7 +405,7 @@ pub(crate) fn loopback_up() -> io::Result<()> {
     Ok(())
 }
 
-/// Ends this process without running destructors or exit handlers, which belong to the process that it was cloned from.
+/// Ends this process without running destructors or exit handlers, which belong to the process it was cloned from.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit does not return and touches no memory of ours.
     unsafe { libc::_exit(code) }
@@ -436,8 +440,8 @@ pub(crate) fn close_on_exec_from(first: u32) -> io::Result<()> {
 
 /// Closes every descriptor above 2 but these.
 ///
-/// For a process just cloned from the launcher, which never returns to the launcher's code: the owners of the closed descriptors are
-/// copies in its memory that are never used or dropped.
+/// For a process just cloned from the launcher, which never returns to the launcher's code: the owners of the closed
+/// descriptors are copies in its memory that are never used or dropped.
 pub(crate) fn close_all_but(kept: &[std::os::fd::RawFd]) -> io::Result<()> {
     let mut kept: Vec<u32> = kept.iter().filter_map(|fd| u32::try_from(*fd).ok()).collect();
     kept.sort_unstable();
@@ -454,10 +458,11 @@ pub(crate) fn close_all_but(kept: &[std::os::fd::RawFd]) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the heap of this process give every large block back to the kernel when it is freed.
+/// Makes this process's heap give every large block back to the kernel as soon as it is freed.
 ///
-/// glibc does so at first, until a large block has been freed: then it takes blocks as large as that for common, and keeps them in heaps
-/// with what is small. Outputs and files of runs are of all sizes up to megabytes, and a server would grow for hours by the holes between them.
+/// glibc does so only until the first large block is freed: from then on it takes blocks of that size to be common, and
+/// keeps them in heaps among small ones. Runs' outputs and files are of all sizes up to megabytes, and the holes
+/// between them would make a server grow for hours.
 pub fn give_large_blocks_back() {
     #[cfg(target_env = "gnu")]
     {
@@ -467,17 +472,17 @@ pub fn give_large_blocks_back() {
     }
 }
 
-/// A signal to every process that this one may signal, itself excepted: for the first process of a pid namespace, and for one that has taken
-/// on a user id that nothing else has.
+/// Sends a signal to every process that this one may signal, except itself: for the first process of a pid namespace,
+/// and for one that has taken on a user id that nothing else has.
 pub(crate) fn signal_everybody_else(signal: libc::c_int) {
     // SAFETY: kill takes integers only.
     unsafe { libc::kill(-1, signal) };
 }
 
-/// Makes a copy of a descriptor under this number, that stays open past an exec.
+/// Makes a copy of a descriptor under this number, which stays open past an exec.
 ///
-/// For a process just cloned, which is about to execute another program: whatever had that number before is closed, and its owner is a
-/// copy in memory that is never used or dropped.
+/// For a process just cloned, which is about to execute another program: whatever had that number before is closed, and
+/// its owner is a copy in memory that is never used or dropped.
 pub(crate) fn place_at(descriptor: &OwnedFd, number: std::os::fd::RawFd) -> io::Result<()> {
     if descriptor.as_raw_fd() == number {
         return Ok(rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::empty())?);

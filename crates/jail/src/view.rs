@@ -1,4 +1,4 @@
-//! What of the host a guest can read. One list, from which mounts and Landlock rules are both made.
+//! What of the host a guest can read. Mounts and Landlock rules are both made from this one list.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,8 @@ pub(crate) enum Origin {
 pub enum Access {
     /// Read and execute.
     Read,
-    /// Everything. Of folders of ours for our own programs, never with a guest's code; for guests, of those that the operator grants.
+    /// Everything. Folders of ours only for programs of ours, never with a guest's code; guests get this only in
+    /// folders that the operator grants.
     Write,
 }
 
@@ -88,13 +89,14 @@ impl View {
         }
     }
 
-    /// Shows a folder at another place. It must be there when the jail is built: a run without it would not be the one that was meant.
+    /// Shows a folder at another place. It must exist when the jail is built: without it, the run would not be the one
+    /// that was asked for.
     pub fn mount(&mut self, source: &Path, target: &Path, access: Access) {
         let (source, target) = (source.to_owned(), target.to_owned());
         self.mounts.push(Mount { source, target, access, origin: Origin::Own });
     }
 
-    /// Shows a folder that the operator grants to guests. No link may be on the way to it.
+    /// Shows a folder that the operator grants to guests. No component of its path may be a link.
     pub fn grant(&mut self, source: &Path, target: &Path, access: Access) {
         let (source, target) = (source.to_owned(), target.to_owned());
         self.mounts.push(Mount { source, target, access, origin: Origin::Operator });

@@ -1,5 +1,5 @@
-//! Limits that the kernel does not hold for a run as a whole: CPU time always, memory where there is no memory cgroup, disk where the
-//! run has no file system of its own. Added up from what the kernel says in `/proc`.
+//! The limits that the kernel does not hold for a run as a whole: CPU time always, memory without a memory cgroup, disk
+//! without a file system of the run's own. Added up from `/proc`.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,16 +15,17 @@ use crate::spec::{Limits, Waiting};
 use crate::sys;
 use crate::wire::{Limit, SeenUsage};
 
-/// The run's processes: the descendants of this one, as the host's `/proc` shows them.
+/// The run's processes: this process's descendants, as the host's `/proc` shows them.
 ///
-/// The host's, not the run's: a run may have none. The descriptor closes on exec, and a guest cannot reach into this process for it.
+/// The host's, since a run may have none of its own. The descriptor closes on exec, and a guest cannot reach into this
+/// process for it.
 #[derive(Debug)]
 pub(crate) struct Processes {
     proc: OwnedFd,
     swap: SwapSpace,
 }
 
-/// Whether this host has anywhere to put memory but in memory.
+/// Whether this host has swap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SwapSpace {
     None,
@@ -33,7 +34,7 @@ pub(crate) enum SwapSpace {
 
 impl SwapSpace {
     pub(crate) fn of_host() -> Self {
-        // A line for each, below the names of its columns. What cannot be read says nothing against it.
+        // One line for each, below the column names. If it cannot be read, there is taken to be one.
         let swaps = std::fs::read_to_string("/proc/swaps");
         if swaps.is_ok_and(|swaps| swaps.lines().count() <= 1) { Self::None } else { Self::Some }
     }
@@ -50,7 +51,7 @@ impl Processes {
         self.children_of("self")
     }
 
-    /// All of them at this moment, by their pids on the host.
+    /// All of them right now, by their pids on the host.
     pub(crate) fn all(&self) -> Vec<i32> {
         let mut found = self.children();
         let mut next = 0;
@@ -76,10 +77,11 @@ impl Processes {
         io::read_to_string(File::from(file))
     }
 
-    /// When it started and its CPU time so far, both as the kernel counts them.
+    /// When it started and the CPU time it has used, both in the kernel's units.
     fn cpu_of(&self, pid: i32) -> Option<(u64, CpuTime)> {
         let stat = self.read(&format!("{pid}/stat")).ok()?;
-        // The name in parentheses is the guest's to choose, parentheses and spaces included; what follows the last one is the kernel's.
+        // The name in parentheses is up to the guest, parentheses and spaces included; what follows the last one comes
+        // from the kernel.
         let (_, fields) = stat.rsplit_once(')')?;
         // utime, stime, cutime, cstime and starttime are fields 14 to 17 and 22, counted from the pid as field 1; the state is field 3.
         let fields: Vec<u64> = fields.split_whitespace().skip(11).map_while(|field| field.parse().ok()).collect();
@@ -89,7 +91,7 @@ impl Processes {
         Some((*fields.get(8)?, time))
     }
 
-    /// What it has in memory, or did and is in swap now.
+    /// Its memory, whether resident now or swapped out.
     fn resident(&self, pid: i32) -> u64 {
         let statm = self.read(&format!("{pid}/statm")).unwrap_or_default();
         let pages: u64 = statm.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0);
@@ -100,14 +102,15 @@ impl Processes {
         pages.saturating_mul(rustix::param::page_size() as u64).saturating_add(swapped)
     }
 
-    /// A number of its status.
+    /// A number from its `status` file.
     fn status(&self, pid: i32, name: &str) -> Option<u64> {
         let status = self.read(&format!("{pid}/status")).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_whitespace().next()?.parse().ok()
     }
 
-    /// Those of these that are still there and cannot be read. What has ended is in no list, or is a zombie, which can be read.
+    /// Those that still exist and cannot be read. A process that has ended is either not listed or a zombie, which can
+    /// be read.
     fn hidden(&self, unread: &[i32]) -> Vec<i32> {
         if unread.is_empty() {
             return Vec::new();
@@ -116,7 +119,7 @@ impl Processes {
         unread.iter().copied().filter(|pid| there.contains(pid) && self.cpu_of(*pid).is_none()).collect()
     }
 
-    /// A process may hide this from us (by making itself non-dumpable); then its resident size stands.
+    /// A process may hide this from us (by making itself non-dumpable); then its resident size is used.
     fn proportional(&self, pid: i32) -> u64 {
         let Ok(rollup) = self.read(&format!("{pid}/smaps_rollup")) else { return self.resident(pid) };
         let kib = |name: &str| {
@@ -127,13 +130,14 @@ impl Processes {
         size.map_or_else(|| self.resident(pid), |kib| kib.saturating_mul(1024))
     }
 
-    /// The most memory that a process has had, if it is there with a single thread.
+    /// The most memory that a process has had, if it exists and has a single thread.
     fn peak_of_single(&self, pid: i32) -> Option<u64> {
         (self.status(pid, "Threads:")? == 1).then_some(self.status(pid, "VmHWM:")?.saturating_mul(1024))
     }
 
-    /// Whether the processes' memory together is above `limit`. Resident sizes count shared pages once per process, so they can only be
-    /// too high: cheap, and enough when their sum is below the limit. Else the proportional sizes decide.
+    /// Whether the processes' memory adds up to more than `limit`. Resident sizes count shared pages once per process,
+    /// so they can only be too high: cheap, and enough when their sum is below the limit. Otherwise the proportional
+    /// sizes decide.
     fn use_more_than(&self, pids: &[i32], limit: u64) -> bool {
         let sum = |size: fn(&Self, i32) -> u64| pids.iter().map(|pid| size(self, *pid)).fold(0, u64::saturating_add);
         sum(Self::resident) > limit && sum(Self::proportional) > limit
@@ -143,7 +147,7 @@ impl Processes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CpuTime {
     own: u64,
-    /// Of children that it waited for.
+    /// Of children that it has reaped.
     reaped: u64,
 }
 
@@ -155,11 +159,11 @@ pub(crate) struct Watchdog {
     /// The scratch directory, where the run's disk limit is not a file system's size.
     scratch: Option<PathBuf>,
     seen: SeenUsage,
-    /// Whether there is a process that cannot be counted.
+    /// Whether some process cannot be accounted for.
     hides: bool,
-    /// Those that cannot be read, since when.
+    /// Processes that cannot be read, and since when.
     hidden: HashMap<i32, Instant>,
-    /// The last CPU time seen of each process, by pid and start: of those too that nobody waited for.
+    /// The last CPU time seen of each process, by pid and start time, including those that nobody reaped.
     times: HashMap<(i32, u64), u64>,
 }
 
@@ -169,11 +173,11 @@ pub(crate) enum Watch {
     Off,
 }
 
-/// How long a process may be there that could never be read: a command's own, a copy of this one and as closed to others, until it executes
-/// its program.
+/// How long a process may exist without ever having been readable: a command's own, until it executes its program, is a
+/// copy of this process and just as closed to others.
 const STARTING: Duration = Duration::from_secs(2);
 
-/// Processes whose times are remembered. Past this, those that nobody waited for are no longer counted.
+/// How many processes' times are remembered. Past this, those that nobody reaped no longer count.
 const MAX_TIMES: usize = 65_536;
 
 impl Watchdog {
@@ -189,11 +193,11 @@ impl Watchdog {
         }
     }
 
-    /// The limit that is passed now, if one is.
+    /// The limit that is exceeded now, if any.
     pub(crate) fn look(&mut self, limits: &Limits) -> Option<Limit> {
         let processes = self.update();
         if self.hides {
-            // Of what cannot be counted, nothing is within a limit.
+            // What cannot be counted is not within any limit.
             return Some(match self.memory {
                 Watch::On => Limit::Memory,
                 Watch::Off => Limit::Cpu,
@@ -209,7 +213,7 @@ impl Watchdog {
         scratch::exceeds(scratch, limits.disk, limits.files).then_some(Limit::Disk)
     }
 
-    /// The limit that is passed now by one that waits for its program.
+    /// The limit exceeded now by a guest that waits for its program.
     pub(crate) fn look_at_waiting(&mut self, waiting: Waiting) -> Option<Limit> {
         let processes = self.update();
         if self.seen.cpu_micros / 1000 > waiting.cpu_millis {
@@ -218,13 +222,13 @@ impl Watchdog {
         self.processes.use_more_than(&processes, waiting.memory).then_some(Limit::Memory)
     }
 
-    /// What was seen up to now.
+    /// What has been seen so far.
     pub(crate) fn usage(&mut self) -> SeenUsage {
         self.update();
         self.seen
     }
 
-    /// The most memory that the run's only process has had; `None` if there are others, or it has threads.
+    /// The peak memory of the run's only process; `None` if there are others, or it has threads.
     pub(crate) fn peak_of_last(&self) -> Option<u64> {
         let processes = self.processes.all();
         let [pid] = processes.as_slice() else { return None };
@@ -236,7 +240,8 @@ impl Watchdog {
         self.processes.all()
     }
 
-    /// Whether one of these hides from us. On a host that hides processes from each other (`hidepid`) a guest can, by making itself non-dumpable.
+    /// Whether one of these hides from us. Where `hidepid` hides processes from each other, a guest can do so by making
+    /// itself non-dumpable.
     fn hides(&mut self, unread: &[i32]) -> bool {
         let hidden = self.processes.hidden(unread);
         self.hidden.retain(|pid, _| hidden.contains(pid));
@@ -256,14 +261,14 @@ impl Watchdog {
                 unread.push(*pid);
                 continue;
             };
-            // Processes that ended and were waited for are in their parent's account (or ours), live ones in their own.
+            // A process that was reaped is in its parent's account (or ours), a live one in its own.
             accounted += time.own + time.reaped;
             if self.times.len() < MAX_TIMES {
                 self.times.insert((*pid, started), time.own);
             }
         }
         self.hides = self.hides(&unread);
-        // A guest that ignores SIGCHLD has its children waited for by nobody; what was seen of them is remembered here.
+        // If a guest ignores SIGCHLD, nobody reaps its children; what was seen of them is remembered here.
         let remembered: u64 = self.times.values().sum();
         self.seen.cpu_micros = self.seen.cpu_micros.max(accounted).max(remembered);
         let resident = processes.iter().map(|pid| self.processes.resident(*pid)).sum();
@@ -278,7 +283,7 @@ mod tests {
 
     use super::*;
 
-    /// A `/proc` in which this process has one child, as the kernel shows it where processes are hidden from each other.
+    /// A `/proc` in which this process has one child, as the kernel shows it with `hidepid`.
     #[test]
     fn who_cannot_be_counted_is_over_its_limit() {
         const STAT: &str = "77 (guest) R 1 77 77 0 -1 0 0 0 0 0 5 5 0 0 20 0 1 0 100 0 0\n";

@@ -1,8 +1,9 @@
-//! Messages between server, launcher and jails: one postcard value a packet, descriptors beside it.
+//! Messages between server, launcher and jails: one postcard value per packet, with descriptors beside it.
 //!
-//! The server holds one seqpacket socket to the launcher, on which it sends [`Order`]s. Every order carries the far end of a socket of its
-//! own, on which all that is said about that run comes back as [`Report`]s. So no run's reports can be mixed up with another's, and when
-//! nobody is left who could report, the server sees the end of the stream. Guests never hold either socket.
+//! The server holds one seqpacket socket to the launcher, on which it sends [`Order`]s. Every order carries the far end
+//! of a socket of its own, on which everything about that run comes back as [`Report`]s. So no run's reports can be
+//! mistaken for another's, and once nobody is left who could report, the server sees the end of the stream. Guests
+//! never hold either socket.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -47,36 +48,37 @@ pub(crate) struct Show {
     pub(crate) target: PathBuf,
 }
 
-/// What came of it.
+/// How that went.
 pub(crate) type Shown = Result<(), Failure>;
 
-/// Starts a run. Beside it: packed spec, stdin, stdout, stderr, report socket, and perhaps a descriptor 3 for its commands.
+/// Starts a run. Beside it: packed spec, stdin, stdout, stderr, report socket, and perhaps a descriptor 3 for its
+/// commands.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
-    /// Namespaces to make; the spec itself is read by the jail's first process only, so that one run's data is never in the memory that
-    /// another run's processes are cloned from.
+    /// The namespaces to make. The spec itself is read only by the jail's first process, so one run's data is never in
+    /// the memory that another run's processes are cloned from.
     pub(crate) namespaces: Namespaces,
-    /// What its root is made of, which has nothing of the caller's in it.
+    /// What its root is made of. Nothing in it is the caller's.
     pub(crate) blueprint: Option<Blueprint>,
     pub(crate) memory: u64,
     pub(crate) processes: u32,
-    /// The server's number for it, if it is a session, which may be shown more folders.
+    /// The server's number for it, if it is a session: those can be shown more folders.
     pub(crate) session: Option<u64>,
-    /// Its directory on the host, if it has one, for the launcher to remove where its supervisor does not live to do it.
+    /// Its directory on the host, if it has one. The launcher removes it if the supervisor does not live to.
     pub(crate) scratch: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Namespaces {
     All,
-    /// For tests that show what each is for.
+    /// For tests that show what each namespace is for.
     AllButPid,
     AllButNetwork,
     AllButPidAndNetwork,
     None,
 }
 
-/// Something about a run, in this order: `Started` or `Failed`, `Ready`, `Probed`, `Failed` or `Exited`, `Ended`.
+/// What happened in a run, in this order: `Started` or `Failed`, `Ready`, `Probed`, `Failed` or `Exited`, `Ended`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Report {
     /// The run's first process exists. Beside it: its pidfd.
@@ -87,7 +89,7 @@ pub enum Report {
     Probed(Seen),
     /// Setting up failed; the guest's program did not start.
     Failed(Failure),
-    /// The last command ended, or was ended for a limit. The last of the reports that matter if nobody else is left.
+    /// The last command ended, or was ended for a limit. If nobody else is left, no later report matters.
     Exited(Exit),
     /// In a session, the last command of a batch ended.
     BatchEnded {
@@ -98,13 +100,13 @@ pub enum Report {
         /// Its wait status, as `wait4` gives it.
         status: i32,
     },
-    /// In a session, the CPU time of what runs is over. It is ended too if it does not stop soon.
+    /// In a session, the cell's CPU time is up. What runs is ended too unless it stops soon.
     CpuOver,
     /// In a session, everything that ran was ended for passing a limit.
     Cleared(Limit),
-    /// In a session, nothing runs now. What was used up to now.
+    /// In a session, nothing runs now. With what has been used so far.
     Resting(SeenUsage),
-    /// In a session, a file was written and has this size, or why not, as an error number.
+    /// In a session, a file was written and is this large, or could not be: the error number.
     Written(Result<u64, i32>),
     /// Every process of the run is gone.
     Ended(Ended),
@@ -121,12 +123,12 @@ pub struct Holders {
     pub swap: Swap,
 }
 
-/// What bounds the memory that a run has in swap.
+/// What bounds a run's use of swap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Swap {
     /// Its cgroup; or there is none.
     Held,
-    /// No cgroup: the supervisor's looks.
+    /// No cgroup does: only the supervisor's checks.
     Free,
 }
 
@@ -137,14 +139,14 @@ pub struct Exit {
     pub command: u32,
     /// Its wait status, as `wait4` gives it.
     pub status: i32,
-    /// The limit that the supervisor ended it for.
+    /// The limit for which the supervisor ended it.
     pub limit: Option<Limit>,
-    /// What the supervisor saw in `/proc`: all processes, those included that are about to be killed with the run.
+    /// What the supervisor saw in `/proc` over all processes, including those about to be killed with the run.
     pub seen: SeenUsage,
-    /// The same when the program came, of one that waited for it.
+    /// The same when the program came, for a guest that waited for it.
     pub before: SeenUsage,
-    /// What the run used, where the supervisor has ended every other process itself and waited for it. What is left is its own end and
-    /// that of the namespaces, which nobody has to wait for.
+    /// What the run used, if the supervisor has itself ended and reaped every other process. All that is left is the
+    /// end of the supervisor and the namespaces, and nobody has to wait for that.
     pub alone: Option<Ended>,
 }
 
@@ -153,7 +155,8 @@ pub struct Exit {
 pub struct SeenUsage {
     /// CPU time of all processes, in microseconds.
     pub cpu_micros: u64,
-    /// The most memory of all processes together at any look, in bytes. Pages that processes share count for each.
+    /// The most memory that all processes had together whenever we looked, in bytes. Shared pages count once per
+    /// process.
     pub peak_bytes: u64,
 }
 
@@ -170,10 +173,11 @@ pub enum Limit {
     Wall,
 }
 
-/// What the run used, as its supervisor or the launcher learns at its end.
+/// What the run used, as its supervisor or the launcher learns when it ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// CPU time of all processes that were waited for, in microseconds. Those that the kernel killed with their pid namespace were not.
+    /// CPU time of all processes that were reaped, in microseconds. Those that the kernel killed with their pid
+    /// namespace were not.
     pub cpu_micros: u64,
     /// The largest process, in bytes.
     pub peak_bytes: u64,
@@ -188,37 +192,38 @@ pub struct GroupUsage {
     pub cpu_micros: Option<u64>,
     /// The most memory of all processes together at one time, in bytes.
     pub peak_bytes: Option<u64>,
-    /// Processes that the kernel ended because the memory limit was reached.
+    /// Processes that the kernel killed because the memory limit was reached.
     pub oom_kills: u64,
 }
 
 /// What the server asks of a run's supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Ask {
-    /// The program comes only now: what it may use counts from here. A session that rests goes on.
+    /// The program has come: what it may use counts from now. A session that rests goes on.
     Begin { wall_millis: u64, cpu_millis: u64 },
     /// End everything and report.
     Stop,
-    /// Remove what the run left: it has been read.
+    /// Remove the run's files: the server has read them.
     Release,
     /// A session starts a [`Batch`](crate::spec::Batch) under this number. Beside it: the batch, packed, its three streams, and descriptor 3 of its commands.
     Start { batch: u32 },
-    /// A session stops all that runs in it, where it is.
+    /// A session suspends everything that runs in it.
     Rest,
-    /// The batch's last command gets the signal of Ctrl-C, with all that it started and that did not leave its group.
+    /// Sends the signal of Ctrl-C to the batch's last command, and to whatever it started that is still in its process
+    /// group.
     Interrupt { batch: u32 },
-    /// A session ends all that runs in it.
+    /// A session ends everything that runs in it.
     Clear,
     /// A session writes a file into its workspace. Beside it: a [`File`](crate::spec::File) and its contents, packed.
     Write(Writing),
 }
 
-/// What becomes of what is in a file already.
+/// What happens to a file's existing contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Writing {
-    /// It goes.
+    /// They go.
     Replace,
-    /// What is written comes behind it.
+    /// The new contents come after them.
     Append,
 }
 
@@ -227,9 +232,10 @@ pub enum Writing {
 pub(crate) enum Go {
     /// Its user id is mapped: it can build its root.
     Ahead,
-    /// Its run. Beside it: packed spec, stdin, stdout, stderr, report socket, and perhaps a descriptor 3.
+    /// Here is its run. Beside it: packed spec, stdin, stdout, stderr, report socket, and perhaps a descriptor 3.
     Now,
-    /// Comes behind its run where the launcher makes mounts of the folders that are granted to it. Beside it: these, or none if it may not.
+    /// Follows its run if the launcher mounts the folders granted to it. Beside it: those mounts, or none if the
+    /// launcher may not make them.
     Folders,
 }
 
@@ -265,7 +271,8 @@ pub(crate) fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Opti
             descriptors.extend(received);
         }
     }
-    // Descriptors that found no room, with us or with our limit, are gone, and what comes without them means something else.
+    // Descriptors that did not fit, into our buffer or under our limit, are lost, and the message would mean something
+    // else without them.
     if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a message came without all that was sent with it"));
     }
@@ -291,7 +298,7 @@ mod tests {
         let many = [near.as_fd(); 2 * MAX_DESCRIPTORS];
         let refused = send(&near, &Go::Now, &many).expect_err("there is no room for that many");
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
-        // From somebody who has more room than we.
+        // From a sender that makes more room than we do.
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2 * MAX_DESCRIPTORS))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         assert!(ancillary.push(SendAncillaryMessage::ScmRights(&many)));

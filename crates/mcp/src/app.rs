@@ -1,7 +1,9 @@
-//! MCP Apps (the extension `io.modelcontextprotocol/ui`): a page that clients which know it show with a result, and that others never ask for.
+//! MCP Apps (the extension `io.modelcontextprotocol/ui`): a page that clients with support for it show with a result,
+//! and that others never ask for.
 //!
-//! The page is whole: its policy lets in this one script and this one style sheet, by their hashes, and pictures that are in it already. It
-//! loads nothing, and treats all that a guest made as text, as pictures, or as HTML in a frame where nothing runs.
+//! The page is self-contained: its policy allows this one script and this one style sheet, by their hashes, and
+//! pictures that are embedded in it. It loads nothing, and treats everything that a guest made as text, as pictures, or
+//! as HTML in a frame where nothing runs.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! Arguments of tools, from what a model wrote. What is wrong with them is said in a sentence that the model can act on.
+//! Arguments of tools, as a model wrote them. What is wrong with them is said in a sentence that the model can act on.
 
 use sandbox::Refusal;
 use schemars::generate::SchemaSettings;
@@ -11,14 +11,14 @@ use crate::room;
 /// The most that is repeated of what a caller sent.
 const MOST_ECHO: usize = 300;
 
-/// Reads a tool's arguments. What is null was not meant.
+/// Reads a tool's arguments. A null counts as left out.
 pub(crate) fn read<T: DeserializeOwned + JsonSchema>(given: Option<Map<String, Value>>) -> Result<T, Refusal> {
     let given = given.unwrap_or_default().into_iter().filter(|(_, value)| !value.is_null()).collect();
     let given = Value::Object(given);
     serde_path_to_error::deserialize(&given).map_err(|error| explain(&error, &given, &schema_of::<T>()))
 }
 
-/// What is wrong, in the words of the schema. Every call reads arguments, and few are wrong: only these need it.
+/// What is wrong, in the words of the schema. Every call reads arguments, but only the few that are wrong get here.
 fn explain(
     error: &serde_path_to_error::Error<serde_json::Error>,
     given: &Value,
@@ -61,7 +61,7 @@ pub(crate) fn schema_of_result<T: JsonSchema>() -> Map<String, Value> {
     schema::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
 
-/// Everything in place, nothing by reference, which some clients cannot follow.
+/// Everything in place, nothing by reference: some clients cannot follow references.
 fn schema<T: JsonSchema>(settings: SchemaSettings) -> Map<String, Value> {
     let settings = settings.with(|settings| settings.inline_subschemas = true);
     let schema: Schema = settings.into_generator().into_root_schema_for::<T>();

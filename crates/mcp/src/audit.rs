@@ -1,6 +1,6 @@
-//! Who ran what, for those who have to answer for it: an append-only file of JSON lines, each with its own hash and that of the one
-//! before. A line that was changed, removed or put in breaks the chain, which [`verify`] finds. Lines taken off the end leave a whole chain;
-//! whoever keeps the last hash elsewhere sees that too.
+//! Who ran what, for those who have to answer for it: an append-only file of JSON lines, each with its own hash and
+//! that of the line before. A line that was changed, removed or inserted breaks the chain, which [`verify`] finds.
+//! Cutting lines off the end leaves an intact chain; to notice that too, keep the last hash elsewhere.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -113,7 +113,8 @@ struct Chain {
     /// How long the file is up to its last whole line.
     length: u64,
     tail: Tail,
-    /// With their times: calls whose lines could not be written yet. As long as there are any, nothing is run that nobody would see.
+    /// Calls whose lines could not be written yet, with their times. While there are any, nothing is run, since nobody
+    /// would see it.
     waiting: VecDeque<(SystemTime, Entry)>,
 }
 
@@ -121,7 +122,7 @@ struct Chain {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tail {
     Nothing,
-    /// A part of a line, of which there was no room for the rest.
+    /// A part of a line: there was no room for the rest.
     Part,
 }
 
@@ -168,7 +169,7 @@ impl Audit {
         Ok(Self(Mutex::new(chain)))
     }
 
-    /// Whether what happens next can be written down. Writes what could not be before.
+    /// Whether what happens next can be written down. First writes what could not be written before.
     pub fn is_writable(&self) -> bool {
         let mut chain = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         chain.catch_up();
@@ -178,7 +179,8 @@ impl Audit {
     /// Writes a line, or keeps it until it can be written.
     pub fn record(&self, entry: Entry) {
         let mut chain = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // What runs is as much as was let in before. What is refused meanwhile has no end, and did nothing.
+        // Only so much can be running as was let in before, so those lines are kept. Refusals have no such bound, and
+        // did nothing.
         if chain.waiting.is_empty() || !matches!(entry.verdict, Verdict::Refused { .. }) {
             chain.waiting.push_back((SystemTime::now(), entry));
         }
@@ -206,7 +208,7 @@ impl Chain {
         }
     }
 
-    /// One write, and what is half written where the disk is full is taken back: a line is there or not.
+    /// A single write. If a full disk cuts it short, it is taken back: a line is there or it is not.
     fn write(&mut self, line: &[u8]) -> io::Result<()> {
         self.cut()?;
         self.tail = Tail::Part;

@@ -1,11 +1,12 @@
-//! What this server says to others: it asks an authorization server for its keys, and sends traces where an operator wants them. Never for a guest.
+//! Requests that this server makes itself: to an authorization server for its keys, and to wherever an operator wants
+//! traces. Never for a guest.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 
-/// Somebody who answers slowly is not waited for.
+/// Slow servers are not waited for.
 const TIME: Duration = Duration::from_secs(10);
 
 /// Makes requests. Trusts the certificates that this system trusts; follows no redirect.

@@ -1,5 +1,6 @@
-//! What the protocol's conformance suites want to find in a server beside its own tools: `belljar serve --conformance-fixtures`, for tests.
-//! They go through the same handler, transport and authentication as everything else, so that it is those that are tested.
+//! For tests, with `belljar serve --conformance-fixtures`: what the protocol's conformance suites expect of a server
+//! besides its own tools. Fixtures go through the same handler, transport and authentication as everything else, so
+//! those are what is tested.
 
 mod content;
 mod documents;
@@ -20,7 +21,7 @@ use rmcp::task_manager::TaskManager;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
-/// The suites only see whether it is noticed that they changed a state, so the key is no secret.
+/// The suites only check that a changed state is noticed, so the key is no secret.
 const STATE_KEY: &[u8] = b"the key of the conformance fixtures";
 const _: () = assert!(STATE_KEY.len() >= RequestStateCodec::MIN_KEY_LENGTH, "the key is too short");
 

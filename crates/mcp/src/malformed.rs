@@ -1,5 +1,5 @@
-//! Requests whose parameters are not what their method takes. rmcp takes those for methods that it does not know, and models would go on to
-//! look for another one.
+//! Requests whose parameters do not fit their method. rmcp takes those for unknown methods, which would send models
+//! looking for another one.
 
 use rmcp::model::{CustomRequest, ProtocolVersion};
 use rmcp::service::RequestContext;
@@ -71,7 +71,7 @@ const METHODS: &[Method] = &[
     ("resources/templates/list", LIST, "{}"),
 ];
 
-/// What the newer era has no more: its clients have to be told just that.
+/// What the newer era no longer has: its clients have to be told just that.
 const OLDER: &[Method] = &[("logging/setLevel", &[text("level")], r#"{"level": "info"}"#)];
 
 /// Which methods a client knows.
@@ -93,7 +93,8 @@ impl Era {
     }
 }
 
-/// What is wrong with a request that could not be read as what its method says, and what works; `None` where there is no such method.
+/// What is wrong with a request that does not fit its method, and an example that works; `None` if there is no such
+/// method.
 pub(crate) fn explain(request: &CustomRequest, era: Era) -> Option<ErrorData> {
     let (method, parameters, example) = era.find(request)?;
     let fault = fault_of(request, method, parameters);

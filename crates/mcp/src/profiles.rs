@@ -1,6 +1,7 @@
 //! Other servers' contracts, spoken over our runtime: their names, schemas and results, without their faults.
 //!
-//! A profile is a table and a renderer. What an original kept between calls, a connection keeps here: never two clients the same.
+//! A profile is a table and a renderer. What an original kept between calls is kept per connection here: no two clients
+//! share it.
 
 mod code_runner_mcp;
 mod mask;
@@ -68,7 +69,7 @@ impl Profile {
     }
 }
 
-/// What is exact about an original.
+/// What is particular to an original and reproduced exactly.
 trait Contract: Send + Sync + fmt::Debug {
     fn identity(&self) -> ServerConfig;
 
@@ -76,7 +77,7 @@ trait Contract: Send + Sync + fmt::Debug {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallToolResult, ErrorData>>;
 
-    /// What it says over HTTP in place of this answer, if that is exact.
+    /// Its own answer over HTTP in place of this one, where that is reproduced too.
     fn reworded(&self, _: &Asked, _: &Response) -> Option<Response> {
         None
     }

@@ -43,7 +43,7 @@ pub(crate) fn cost(character: char) -> usize {
     }
 }
 
-/// What it takes in JSON that is a text in JSON.
+/// What a character takes in JSON that is itself a text in JSON.
 pub(crate) fn cost_twice(character: char) -> usize {
     match character {
         '"' | '\\' => 4,

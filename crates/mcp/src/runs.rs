@@ -41,7 +41,8 @@ struct Entry {
 pub(crate) struct Runs(Mutex<VecDeque<Entry>>);
 
 impl Runs {
-    /// Keeps a run. When there are too many, or too much, the oldest go of whoever has most: one who makes much pushes out his own.
+    /// Keeps a run. When there are too many, or they take too much, the oldest go of the caller who has most: whoever
+    /// makes much pushes out their own.
     pub(crate) fn keep(&self, name: String, owner: Principal, kept: Kept) {
         let files: usize = kept.files.iter().filter_map(|file| file.contents.as_ref()).map(Vec::len).sum();
         let displays: usize = kept.displays.iter().map(|display| display.data().len()).sum();
@@ -54,7 +55,7 @@ impl Runs {
         drop_oldest(&mut runs, MOST_BYTES, |entry| entry.size);
     }
 
-    /// A run of this caller's. Another's is not there.
+    /// A run, if it is this caller's. To others it is not there.
     pub(crate) fn find(&self, name: &str, owner: &Principal) -> Option<Arc<Kept>> {
         let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_meant = |entry: &&Entry| entry.name == name && entry.owner == *owner && entry.since.elapsed() <= KEEP;

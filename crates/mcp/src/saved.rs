@@ -33,11 +33,12 @@ const ENDING: &str = ".session";
 #[derive(Debug)]
 pub(crate) struct Saved {
     folder: PathBuf,
-    /// Held from when it is known how many there are until there is one more.
+    /// Held while saved sessions are counted and one more is added.
     counting: Mutex<()>,
 }
 
-/// A session that is being saved. Leaves nothing unless it is kept; of a server that was killed, the next one removes it.
+/// A session that is being saved. Leaves nothing behind unless it is kept; what a killed server leaves, the next one
+/// removes.
 #[derive(Debug)]
 pub(crate) struct Place {
     draft: PathBuf,
@@ -140,7 +141,7 @@ fn drafts_in(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 fn sweep(folder: &Path) {
     for path in drafts_in(folder) {
         let Ok(file) = File::open(&path) else { continue };
-        // It stays locked until it is gone: whoever has just made it would take it for his own in between.
+        // It stays locked until it is gone: otherwise, whoever has just made it would take it for their own in between.
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             fs::remove_file(&path).ok();
         }

@@ -77,7 +77,7 @@ async fn converse<R: AsyncRead + Send + Unpin + 'static, W: AsyncWrite + Send + 
     streams: (R, W),
     shutdown: CancellationToken,
 ) -> Result<(), StdioError> {
-    // How long a line may be is seen to before.
+    // The length of lines has been limited before this.
     let transport = AsyncRwTransport::new(streams.0, streams.1).with_max_line_length(usize::MAX);
     match face.serve_with_ct(Answering(transport), shutdown).await {
         Ok(running) => running.waiting().await.map(|_| ()).map_err(StdioError::Broken),
@@ -87,7 +87,7 @@ async fn converse<R: AsyncRead + Send + Unpin + 'static, W: AsyncWrite + Send + 
     }
 }
 
-/// Answers what stands for requests that could not be read, at whatever point of a conversation they come.
+/// Answers the placeholders of requests that could not be read, at whatever point of a conversation they come.
 struct Answering<T>(T);
 
 impl<T: Transport<RoleServer>> Transport<RoleServer> for Answering<T> {

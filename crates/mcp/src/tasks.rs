@@ -25,7 +25,8 @@ pub(crate) struct Tasks {
     owned: Arc<Mutex<HashMap<String, Owned>>>,
 }
 
-/// A caller's task, in a manager of its own: one of rmcp's keeps results for as long again after the end, of any size, and lets none go.
+/// A caller's task, in a manager of its own: a manager of rmcp's keeps results, of any size, for as long again after
+/// they are there, and cannot let go of one.
 struct Owned {
     owner: Principal,
     since: Instant,

@@ -113,7 +113,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Answers a call of a tool that has to do with sessions; `None` when it is none of them.
+    /// Answers a call of a tool that has to do with sessions; `None` if the tool is another.
     pub(crate) async fn of_sessions(
         self,
         tool: &str,
@@ -135,7 +135,7 @@ impl Call<'_> {
     }
 }
 
-/// What to say to a name that is none of a tool's.
+/// What to say to a name that no tool has.
 pub(crate) fn unknown(name: &str) -> String {
     let name = &*room::shortened(name, MOST_ECHO);
     match sandbox::nearest(name, NAMES.iter().copied()) {
@@ -171,7 +171,7 @@ pub(crate) fn failed(error: &RunError) -> CallToolResult {
     }
 }
 
-/// What a caller hears of a failure. Why it is one is the operator's to know, and in the log, unless it passes by itself.
+/// What a caller hears of a failure. The cause is for the operator, and in the log, unless it passes by itself.
 pub(crate) fn told(error: &EngineError) -> String {
     let mut causes = std::iter::successors(Some(error as &dyn Error), |cause| (**cause).source());
     let number = causes.find_map(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error());

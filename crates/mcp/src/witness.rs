@@ -1,6 +1,6 @@
-//! Sees that what becomes of a call of `run_code` is known, however it ends: in the audit log, in the server's own log, in its metrics,
-//! and in the caller's trace. None of them gets the code, its input or its output. The same of calls that change what runs find: packages that
-//! are installed, and the Python that is chosen.
+//! Records what becomes of a call of `run_code`, however it ends: in the audit log, in the server's own log, in its
+//! metrics, and in the caller's trace. None of them gets the code, its input or its output. Calls that change what runs
+//! find, by installing packages or choosing a Python, are recorded in the same way.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -114,7 +114,7 @@ impl Witness {
         &self.run
     }
 
-    /// What is asked for. Refuses what could not be written down.
+    /// Notes what is asked for. Refuses if it could not be written down.
     pub(crate) fn reads(&mut self, request: &Request) -> Result<(), Refusal> {
         self.code_sha256 = self.observers.audit.is_some().then(|| hash_of(&request.code));
         self.can_write()
@@ -134,7 +134,7 @@ impl Witness {
         self.limits = Some(*plan.limits());
     }
 
-    /// It will not. What was wrong is named; what it was is the caller's own.
+    /// It will not be run. The argument that was wrong is named, but what it was is the caller's own.
     pub(crate) fn refuses(mut self, refusal: &Refusal) {
         self.verdict = Verdict::Refused { reason: refusal.argument().to_owned() };
     }

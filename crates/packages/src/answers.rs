@@ -30,7 +30,7 @@ pub(crate) enum Verdict {
     Unsuited(String),
 }
 
-/// How long a version that was the newest is good enough. Whoever wants another names it.
+/// How long the newest version of back then is good enough. Whoever wants another names it.
 pub(crate) const GOOD_FOR: Duration = Duration::from_hours(7 * 24);
 /// How long an import that nothing provides is not looked for again.
 const UNKNOWN_FOR: Duration = Duration::from_mins(30);
@@ -42,7 +42,7 @@ impl Answer {
 
     fn is_good(&self) -> bool {
         let good_for = if self.unknown.is_empty() { GOOD_FOR } else { UNKNOWN_FOR };
-        // One from the future was made before the clock was set back: how old it is, nobody knows.
+        // One from the future was made before the clock was set back: nobody knows how old it is.
         now().checked_sub(self.at).is_some_and(|age| age < good_for.as_secs())
     }
 }
@@ -75,7 +75,7 @@ impl Answers {
         Some(answer)
     }
 
-    /// For this process and others. That others could not be told costs them a resolution.
+    /// For this process and others. If the others cannot be told, it costs them a resolution.
     pub(crate) fn keep(&self, key: &str, answer: Answer, store: &Store) {
         if let Ok(text) = serde_json::to_vec(&answer) {
             store.write("answers", &format!("{key}.json"), &text).ok();

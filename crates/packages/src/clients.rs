@@ -29,7 +29,7 @@ pub(crate) struct Surroundings {
 
 /// Families of variables that clients read.
 const FAMILIES: [&str; 4] = ["UV_", "NPM_CONFIG_", "npm_config_", "SSL_CERT_"];
-/// What would turn a client into something else than what we start.
+/// Variables that would turn a client into something else than what we start.
 const NOT_PASSED_ON: [&str; 7] = [
     "UV_CACHE_DIR",
     "UV_PYTHON",
@@ -103,7 +103,7 @@ impl Surroundings {
         ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().filter_map(|name| self.get(name)).map(PathBuf::from).collect()
     }
 
-    /// The operator's own proxy. Where there is one that cannot be used, nobody goes around it.
+    /// The operator's own proxy. If it cannot be used, nobody goes around it.
     pub(crate) fn proxy(&self) -> Result<Option<Upstream>, Trouble> {
         let first = |names: &[&'static str]| names.iter().find_map(|name| Some((*name, self.get(name)?)));
         let Some((name, text)) = first(&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]) else {

@@ -107,7 +107,7 @@ impl Getting<'_> {
         Ok(Changed { stdout: end.stdout, stderr: end.stderr })
     }
 
-    /// What to install. An import is a guess, and is given up alone; what somebody named is not.
+    /// What to install. An import is a guess, and may be given up by itself; what somebody named may not.
     async fn resolve(
         &mut self,
         uv: &Uv<'_>,
@@ -285,7 +285,7 @@ impl Getting<'_> {
         if end.status == Status::TimedOut {
             end.stderr = words::out_of_time(&traffic.reached);
         } else if let Some(denied) = traffic.denied.first().filter(|_| !end.status.is_success()) {
-            // Clients do not pass on what the way out says of a host.
+            // Clients do not pass on why the way out refused a host.
             end.stderr = format!("error: {denied}");
         }
         Ok(end)
@@ -308,7 +308,7 @@ impl Made {
     }
 }
 
-/// Thousands of files are not for a thread that keeps time.
+/// Thousands of files would hold up the asynchronous threads.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }

@@ -27,7 +27,7 @@ use crate::trouble::Trouble;
 use crate::turns::Turns;
 use crate::wish;
 
-/// How long what could not be had for an import is not tried again.
+/// How long to wait before trying again to get what could not be had for an import.
 const TROUBLE_FOR: Duration = Duration::from_mins(1);
 
 /// Everything that packages need.
@@ -78,7 +78,8 @@ struct Found {
     cached: bool,
 }
 
-/// Removes what is over the limit when something was got, or was given up: a client that does not come to its end leaves what it fetched.
+/// Removes what is over the limit once something was got or given up: a client that does not come to its end leaves
+/// what it fetched.
 struct Evicting {
     store: Store,
     most: Bytes,
@@ -134,7 +135,7 @@ impl PackageManager {
         if asked.requirements.is_empty() {
             return Ok(Found { layer: None, unknown: Vec::new(), cached: true });
         }
-        // Whoever made the wish has looked already. Here it holds whatever they forgot.
+        // Whoever made the wish has checked this already. Here it holds even for what they forgot.
         self.policy.check_enabled()?;
         // What the cells of a session name together is one wish.
         wish::check_count(wanted.named.len())?;
@@ -232,7 +233,7 @@ impl PackageManager {
         Asked { requirements: named.into_iter().chain(imported.iter().cloned()).collect(), imported, key }
     }
 
-    /// Looked at once: whoever changes it starts the server again.
+    /// Read once: whoever changes it restarts the server.
     pub(crate) fn fingerprint(&self, kind: LayerKind) -> &str {
         let [python, node] = &self.fingerprints;
         let place = if kind == LayerKind::Python { python } else { node };
@@ -258,8 +259,8 @@ impl PackageManager {
         }
     }
 
-    /// Why the same could not be had a moment ago. Where only imports ask for it, it is not tried again at once: a registry that does not
-    /// answer would hold up every run.
+    /// Why the same could not be had a moment ago. If only imports ask for it, it is not tried again at once: a
+    /// registry that does not answer would hold up every run.
     fn recent_trouble(&self, asked: &Asked) -> Option<Trouble> {
         let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
         troubles.retain(|_, (since, _)| since.elapsed() < TROUBLE_FOR);

@@ -85,8 +85,8 @@ pub(crate) struct Installed {
 /// The largest record or manifest that is read.
 const MOST_TEXT: u64 = 64 << 20;
 
-/// Makes what Deno left ours, and reads what it is; `None` without a record. In this order: before, anything in it may be a link to
-/// something of the host's, or to a folder above it.
+/// Takes over what Deno left, then reads what it is; `None` without a record. The order matters: before, anything in it
+/// may be a link to something of the host's, or to a folder above it.
 pub(crate) fn take_over(folder: &Path) -> io::Result<Option<Installed>> {
     let looked = store::take_over(folder)?;
     let Some(record) = read(&folder.join(LOCK)).and_then(|bytes| String::from_utf8(bytes).ok()) else {

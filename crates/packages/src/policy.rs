@@ -16,7 +16,7 @@ pub struct PackagePolicy {
     pub deny: Vec<String>,
     /// Whether nothing may be fetched: only what the clients have in their caches.
     pub offline: bool,
-    /// Versions that are younger are taken for not there: what is wrong with a new one is mostly found in its first days.
+    /// Younger versions are treated as absent: what is wrong with a new one is mostly found in its first days.
     pub minimum_age: Option<Duration>,
     /// What all layers together, and the clients' caches, may take.
     pub most: Bytes,
@@ -61,8 +61,8 @@ impl PackagePolicy {
         }
     }
 
-    /// Whether a package of this name may be installed. What another one needs is held to `deny` alone: who allows a package allows what
-    /// it is made of.
+    /// Whether a package of this name may be installed. Its dependencies are only checked against `deny`: whoever
+    /// allows a package allows what it is made of.
     pub(crate) fn check(&self, name: &str, wanted: Wanted) -> Result<(), Refusal> {
         // npm keeps `.`, `_` and `-` apart, which no list relies on.
         let name = normalise(name);

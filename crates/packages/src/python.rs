@@ -27,7 +27,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// All that a layer depends on beside what is in it.
+    /// Everything that a layer depends on besides what is in it.
     pub(crate) fn key(&self) -> String {
         match self {
             Self::Native(interpreter) => {
@@ -142,7 +142,7 @@ impl Uv<'_> {
         errand
     }
 
-    /// Works out what to install, where what is `given` is as it is.
+    /// Works out what to install, taking what is `given` as it is.
     pub(crate) fn resolve(&self, requirements: &[String], given: Option<&str>, target: &Target) -> Errand {
         let mut errand =
             self.errand(&["pip", "compile", "--quiet", "--no-header", "--format", "pylock.toml", "wanted.txt"], target);
@@ -243,8 +243,8 @@ pub(crate) fn compile(interpreter: &Interpreter, layer: &Path, cache: &ClientFol
 
 /// What the host's Python has among its own packages, by the names that programs import.
 ///
-/// Several distributions share a namespace, in one folder or in one for each: that there is a part of it says nothing of another. So as
-/// much of the name counts as leads out of namespaces.
+/// Several distributions can share a namespace, in one folder or in one for each: that one part of it is there says
+/// nothing about another. So a name counts up to its first part that is no namespace.
 pub(crate) fn has(interpreter: &Interpreter, module: &str) -> bool {
     let ends = module.match_indices('.').map(|(end, _)| end).chain([module.len()]);
     for name in ends.filter_map(|end| module.get(..end)) {
@@ -274,7 +274,7 @@ pub(crate) fn shown(packages: &[Locked]) -> String {
     format!("{}{more}", some.join(", "))
 }
 
-/// A lock that cannot be read is uv's, or ours.
+/// An unreadable lock is uv's fault, or ours.
 pub(crate) fn read_lock(text: String) -> Result<Lock, Trouble> {
     Lock::parse(text).ok_or(Trouble::Client("uv's answer could not be read".to_owned()))
 }

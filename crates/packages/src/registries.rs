@@ -1,7 +1,8 @@
 //! Which hosts are registries.
 //!
-//! No host is written down here. A client knows its registry, or the operator's configuration does, and a registry says where its files
-//! are. So each client is run once with nothing but that configuration, and no word of any caller: whom it asks then is a registry.
+//! No host is written down here. A client knows its registry, or the operator's configuration does, and a registry says
+//! where its files are. So each client is run once with nothing but that configuration, and without a word from any
+//! caller: the hosts that it asks then are registries.
 
 use std::fs;
 
@@ -15,8 +16,8 @@ use crate::store::Store;
 use crate::trouble::Trouble;
 use crate::words::{out_of_time, reason};
 
-/// What a connection to a registry moves in two minutes, at least. One that drips would hold up an installation, and those that wait for its
-/// turn, until the client's whole time is over.
+/// The least that a connection to a registry has to move in two minutes. One that drips would hold up its installation,
+/// and those that wait behind it, until the client's whole time is over.
 const SLOWEST: u64 = 64 << 10;
 
 /// Who asks.

@@ -22,7 +22,7 @@ pub(crate) struct Store {
     root: PathBuf,
     /// Something was made or given up since anybody looked whether all is within its limit.
     has_grown: Arc<AtomicBool>,
-    /// Held by who looks.
+    /// Held by whoever is looking.
     evicting: Arc<Mutex<()>>,
 }
 
@@ -54,7 +54,7 @@ impl Kind {
     }
 }
 
-/// When a layer was used last is written down at most this often.
+/// The time of a layer's last use is written down at most this often.
 const USED_EVERY: Duration = Duration::from_mins(1);
 
 const LAYER_FILE: &str = "layer.json";
@@ -88,8 +88,8 @@ impl Store {
         self.path("locks", key.get(..2).unwrap_or(key))
     }
 
-    /// A client's own folder. Behind walls a client of a root server is another user each time, so inside it is open to all; nobody but us
-    /// can come to it.
+    /// A client's own folder. In its jail, a client of a root server is another user each time, so the folder's inside
+    /// is open to all; but nobody except us can get to it.
     pub(crate) fn client(&self, name: &str) -> io::Result<ClientFolder> {
         loop {
             let caches = self.path("clients", &self.newest_caches().to_string());
@@ -117,7 +117,7 @@ impl Store {
         caches
     }
 
-    /// The number of those that whoever comes takes.
+    /// The number of the caches that new clients get.
     fn newest_caches(&self) -> u64 {
         self.caches().last().and_then(|(number, _)| *number).unwrap_or_default()
     }
@@ -174,7 +174,7 @@ impl Store {
         })
     }
 
-    /// Gives what was made its name. Somebody else may have been as fast; then theirs is as good.
+    /// Gives what was made its name. Somebody else may have been faster; then theirs is as good.
     pub(crate) fn publish(&self, stage: &Stage, id: &str, described: &LayerFile) -> io::Result<()> {
         fs::write(stage.folder.join(LAYER_FILE), serde_json::to_vec_pretty(described)?)?;
         // One call for thousands of files. Without it a power failure could leave the name and not what is in it.
@@ -198,7 +198,7 @@ impl Store {
     pub(crate) fn evict(&self, most: Bytes) {
         self.has_grown.store(true, Ordering::SeqCst);
         while self.has_grown.load(Ordering::SeqCst) {
-            // Two at once would each remove enough. Whoever is at it looks again when it is done.
+            // Two at once would each remove enough. Whoever is doing it looks again at the end.
             let Ok(_alone) = self.evicting.try_lock() else { return };
             self.has_grown.store(false, Ordering::SeqCst);
             let Ok(process) = lock_file::open(&self.path("locks", "evict")) else { return };
@@ -221,7 +221,7 @@ impl Store {
         if are_all_new && total + caches > most.get() && caches > most_caches && self.renew_caches().is_ok() {
             caches = all_caches();
         }
-        // Those that a client is at go at its end. Until then layers keep the half that is theirs.
+        // Caches in use go when their client ends. Until then, layers keep the half that is theirs.
         total += caches.min(most_caches);
         layers.sort_by_key(|(_, used, _)| *used);
         for (folder, _, bytes) in layers {
@@ -234,7 +234,8 @@ impl Store {
         }
     }
 
-    /// Clients that come have new caches. Waiting until nobody is at the old ones would be for ever where installations overlap.
+    /// Gives new clients new caches. Waiting until nobody uses the old ones could take for ever where installations
+    /// overlap.
     fn renew_caches(&self) -> io::Result<()> {
         let next = self.newest_caches() + 1;
         DirBuilder::new().mode(0o700).create(self.path("clients", &next.to_string()))?;

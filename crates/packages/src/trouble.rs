@@ -1,4 +1,4 @@
-//! Why packages could not be had, and whose it is to mend.
+//! Why packages could not be had, and who has to fix that.
 
 use std::io;
 

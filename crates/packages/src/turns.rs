@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sandbox::Principal;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-/// Installations at one time: they wait for the network, and then compile on all processors. A caller has one of them, and only then does
-/// its next wait with the others': so callers take turns, however much one asks for.
+/// How many installations there are at one time: they wait for the network, and then compile on all processors. A
+/// caller has at most one of them, and only when it is done does the caller's next one queue with the others': so
+/// callers take turns, however much one asks for.
 const AT_ONE_TIME: usize = 2;
 
 /// Who waits for whom.
@@ -16,8 +17,8 @@ const AT_ONE_TIME: usize = 2;
 pub(crate) struct Turns {
     places: Semaphore,
     callers: Lines<Principal>,
-    /// Of one caller's wishes. Who wants what another caller is getting has a turn of its own, and waits with it for the lock of the wish: that
-    /// other one may still have a long way to its own turn.
+    /// By caller, too: whoever wants what another caller is getting takes a turn of their own, and waits with it for
+    /// the lock of the wish. That other caller may still be far from its own turn.
     wishes: Lines<(Principal, String)>,
 }
 
@@ -47,7 +48,7 @@ impl Turns {
     }
 }
 
-/// Lines, each of which one can be the first of.
+/// Lines, by key. One at a time can be the first in each.
 #[derive(Debug)]
 struct Lines<K>(Mutex<HashMap<K, Arc<Semaphore>>>);
 
@@ -61,7 +62,7 @@ impl<K: Clone + Eq + Hash> Lines<K> {
     async fn first(&self, key: &K) -> Option<OwnedSemaphorePermit> {
         let line = {
             let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            // Those in which nobody is any more.
+            // Forgets lines in which nobody is any more.
             lines.retain(|_, line| Arc::strong_count(line) > 1);
             Arc::clone(lines.entry(key.clone()).or_insert_with(|| Arc::new(Semaphore::new(1))))
         };

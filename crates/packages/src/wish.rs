@@ -10,7 +10,8 @@ use crate::policy::{self, Installs, PackagePolicy};
 
 /// The most packages that are looked for because a program imports them.
 const MOST_IMPORTED: usize = 32;
-/// The most imports that are held against the operator's lists. A program of a few kilobytes could have them gone through thousands of times.
+/// The most imports that are checked against the operator's lists. Otherwise a program of a few kilobytes could have
+/// those searched thousands of times.
 const MOST_CHECKED: usize = 256;
 
 /// The parts of a path that are looked at. Nobody imports what is deeper, and a path may have a thousand.
@@ -50,7 +51,7 @@ struct Wishes<'a> {
     policy: &'a PackagePolicy,
     /// By the package's name.
     named: BTreeMap<String, String>,
-    /// Modules that callers said a package for.
+    /// Modules for which callers named a package.
     mapped: Vec<&'a str>,
     imported: BTreeMap<String, Imported>,
     /// How many imports were held against the operator's lists.

@@ -13,12 +13,13 @@ pub(crate) struct Draft {
     drafted: Arc<Drafted>,
 }
 
-/// Bytes in all drafts of one caller. They are in the server's own memory, which no run's limit holds.
+/// Bytes in all drafts of one caller. They are in the server's own memory, where no run's limit applies.
 #[derive(Debug, Default)]
 pub(crate) struct Drafted(AtomicUsize);
 
 impl Drafted {
-    /// Counts a file that grows or shrinks. `None`, and nothing is counted, where all of them would be more than `most`.
+    /// Counts a file that grows or shrinks. If all of them together would exceed `most`, returns `None` and counts
+    /// nothing.
     fn change(&self, (before, after): (usize, usize), most: Bytes) -> Option<()> {
         let changed = |all: usize| all.checked_add(after)?.checked_sub(before);
         let counted = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |all| {

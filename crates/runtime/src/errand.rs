@@ -1,4 +1,4 @@
-//! A run and the packages that it wants.
+//! A run and the packages it wants.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,8 @@ use sandbox::{
 
 use crate::{RunError, Runtime};
 
-/// A longer text is read on a thread of its own: the others, which serve all callers, would not come to anything else for milliseconds.
+/// Longer texts are parsed on a thread of their own: otherwise a thread that serves all callers would be held up for
+/// milliseconds.
 const LONG: Bytes = Bytes::kib(256);
 
 /// A run that may start, before its packages are there.
@@ -28,18 +29,18 @@ pub(crate) struct Ready {
 }
 
 impl Errand {
-    /// The same run under a changed plan.
+    /// The same run with a changed plan.
     #[must_use]
     pub(crate) fn with(self, change: impl FnOnce(Plan) -> Plan) -> Self {
         Self { plan: change(self.plan), ..self }
     }
 
-    /// What the program imports and nobody named.
+    /// What the program imports without anyone having named it.
     pub(crate) fn guesses(&self) -> &[Imported] {
         self.wanted.as_ref().map(|wanted| wanted.imported.as_slice()).unwrap_or_default()
     }
 
-    /// The same without those guesses.
+    /// Removes guesses that the workspace can satisfy itself.
     pub(crate) fn without(&mut self, is_own: impl Fn(&Imported) -> bool) {
         let Some(wanted) = &mut self.wanted else { return };
         wanted.imported.retain(|imported| !is_own(imported));
@@ -49,7 +50,7 @@ impl Errand {
     }
 }
 
-/// Where a workspace would have a module itself.
+/// Where a workspace that has a module itself would have it.
 pub(crate) fn own_places(kind: LayerKind, imported: &Imported) -> Vec<WorkspacePath> {
     let paths = match kind {
         LayerKind::Python => {
@@ -58,11 +59,11 @@ pub(crate) fn own_places(kind: LayerKind, imported: &Imported) -> Vec<WorkspaceP
         }
         LayerKind::Node => vec![format!("node_modules/{}", imported.module)],
     };
-    // What cannot be in a workspace is not in one.
+    // A path that cannot be in a workspace is not in one.
     paths.into_iter().filter_map(|path| WorkspacePath::new(path).ok()).collect()
 }
 
-/// Whether a workspace has a module itself, by all that is in it.
+/// Whether a workspace has a module itself, going by everything in it.
 pub(crate) fn is_own(kind: LayerKind, imported: &Imported, entries: &[FolderEntry]) -> bool {
     let is_it = |entry: &FolderEntry| match kind {
         LayerKind::Python => match entry.path.strip_prefix(top_of(imported)) {
@@ -81,7 +82,7 @@ pub(crate) fn is_own(kind: LayerKind, imported: &Imported, entries: &[FolderEntr
     entries.iter().any(is_it)
 }
 
-/// Whether what follows a module's name makes it one of machine code.
+/// Whether what follows a module's name marks a machine-code module.
 fn is_library(rest: &str) -> bool {
     rest.starts_with('.') && rest.rsplit('.').next() == Some("so") && !rest.contains('/')
 }
@@ -127,14 +128,14 @@ impl Runtime {
         };
         let provided = packages.provide(wanted, engine, live).await?;
         let plan = plan.clone().with_layer(provided.layer.clone());
-        // What an engine has anyway is nothing to speak of.
+        // What an engine has anyway is not worth mentioning.
         let is_news = provided.layer.is_some() || !provided.unknown.is_empty() || provided.problem.is_some();
         Ok(Ready { plan, packages: is_news.then_some(provided) })
     }
 }
 
 impl Runtime {
-    /// Makes packages ready for runs to come, on the engine that they will use.
+    /// Makes packages ready for future runs, on the engine that those will use.
     pub async fn install(
         &self,
         language: &'static Language,
@@ -156,7 +157,7 @@ impl Runtime {
         Err(last.map_or_else(|| no_packages(language).into(), final_word))
     }
 
-    /// Installs packages into the environment that the caller's Python runs in, for good.
+    /// Installs packages permanently into the environment that the caller's Python runs in.
     pub async fn change_environment(
         &self,
         caller: &Principal,
@@ -191,8 +192,8 @@ fn no_packages(language: &Language) -> Refusal {
 }
 
 impl Runtime {
-    /// The same where no other engine can be tried. What only the program's imports ask for is no reason not to run it: it says itself
-    /// what it misses.
+    /// The same when no other engine can be tried. If only the program's imports ask for packages, failing to get them
+    /// is no reason not to run it: the program itself says what it misses.
     pub(crate) async fn furnish_only(
         &self,
         errand: &Errand,
@@ -216,7 +217,7 @@ impl Runtime {
     }
 }
 
-/// Why there are no packages, where no other engine can be tried.
+/// Why there are no packages, when no other engine can be tried.
 pub(crate) fn final_word(error: ProvideError) -> RunError {
     match error {
         ProvideError::Refused(refusal) => refusal.into(),
@@ -270,7 +271,7 @@ mod tests {
         assert!(!own(LayerKind::Node, "@f/h") && !own(LayerKind::Node, "@f/gg") && !own(LayerKind::Node, "a"));
     }
 
-    /// Notes who reads programs.
+    /// Records on which threads programs are read.
     #[derive(Debug, Default)]
     struct Reader(Mutex<Vec<ThreadId>>);
 

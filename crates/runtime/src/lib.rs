@@ -21,11 +21,11 @@ pub use crate::sessions::{SessionInfo, SessionLimits};
 pub use crate::turns::Load;
 use crate::turns::Turns;
 
-/// Runs per core at one time; more wait their turn. Most runs wait for something (a sleep, a start-up), so a
-/// core takes several; past this the queue is faster than the crowd.
+/// Runs per core at one time; more wait their turn. Most runs wait for something (a sleep, a start-up), so a core can
+/// take several; beyond this, queueing is faster than crowding.
 const RUNS_PER_CORE: usize = 8;
 
-/// Everything that runs need, for the life of a server or of one command.
+/// Everything that runs need, for the lifetime of a server or of one command.
 #[derive(Debug)]
 pub struct Runtime {
     policy: Policy,
@@ -37,7 +37,7 @@ pub struct Runtime {
     environments: Option<Arc<dyn Environments>>,
 }
 
-/// How many runs there are at one time on this machine.
+/// How many runs this machine executes at one time.
 pub fn runs_at_one_time() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get) * RUNS_PER_CORE
 }
@@ -48,7 +48,7 @@ pub enum RunError {
     /// The caller has to change something.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The operator has to, or we.
+    /// The operator has to, or we do.
     #[error(transparent)]
     Failed(#[from] EngineError),
 }
@@ -87,46 +87,48 @@ impl Runtime {
         Ok(auto::explain(outcome, None))
     }
 
-    /// What sessions are held to from now on.
+    /// Sets the limits of sessions.
     #[must_use]
     pub fn with_session_limits(mut self, limits: SessionLimits) -> Self {
         self.sessions = Sessions::new(limits);
         self
     }
 
-    /// Programs can have packages from now on.
+    /// Lets programs have packages.
     #[must_use]
     pub fn with_packages(mut self, packages: Arc<dyn Packages>) -> Self {
         self.packages = Some(packages);
         self
     }
 
-    /// Callers can choose Python environments from now on.
+    /// Lets callers choose Python environments.
     #[must_use]
     pub fn with_environments(mut self, environments: Arc<dyn Environments>) -> Self {
         self.environments = Some(environments);
         self
     }
 
-    /// Python environments, if callers can choose any.
+    /// Python environments, if callers may choose any.
     pub fn environments(&self) -> Result<&dyn Environments, Refusal> {
         let none = || Refusal::new("type", "this server has no Python environments", "use `run_code` as it is");
         self.environments.as_deref().ok_or_else(none)
     }
 
-    /// No caller has more runs than this at one time; more of its requests wait. Without it, one that is alone may have all.
+    /// Gives no caller more than this many runs at one time; its further requests wait. Without this, a caller who is
+    /// alone may have all.
     #[must_use]
     pub fn with_most_per_caller(self, most: usize) -> Self {
         self.turns.limit_callers(most);
         self
     }
 
-    /// How much goes on.
+    /// How busy the runtime is.
     pub fn load(&self) -> Load {
         self.turns.load()
     }
 
-    /// Starts ahead what first runs would have to wait for. What fails here fails again in a run, and is told there.
+    /// Starts ahead of time what the first runs would have to wait for. Whatever fails here fails again in a run, and
+    /// is reported there.
     pub async fn warm_up(&self) {
         for engine in self.allowed(self.policy.usual_engine()) {
             engine.get_ready().await.ok();
@@ -138,7 +140,7 @@ impl Runtime {
         &self.policy
     }
 
-    /// The engines that serve a language here, the preferred one first, or why none does.
+    /// The engines that serve a language here, in order of preference, or why none does.
     pub fn engines_for(&self, language: &'static Language) -> Result<Vec<EngineId>, Refusal> {
         let choice = self.policy.usual_engine();
         self.first_that_serves(language, choice)?;
@@ -146,7 +148,7 @@ impl Runtime {
         Ok(serving.map(|engine| engine.id()).collect())
     }
 
-    /// The version of what runs a language here, where that is known without asking.
+    /// The version of what runs a language here, if it is known without asking.
     pub fn known_version(&self, language: &'static Language) -> Option<&str> {
         self.first_that_serves(language, self.policy.usual_engine()).ok()?.known_version(language)
     }

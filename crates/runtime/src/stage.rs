@@ -5,20 +5,21 @@ use std::sync::{Mutex, PoisonError};
 use sandbox::{EngineId, LiveOutput, Stream};
 use tokio::sync::Notify;
 
-/// How much output is held back while it is open which run will be shown. Past that the one that made it is.
+/// How much output is held back while it is open which run will be shown. A run that writes more is the one shown.
 const HOLD: usize = 1 << 20;
 
-/// The caller's view. Output of a run is held back until the run is committed to; then it is shown, and everything after it at once.
+/// The caller's view. Output of a run is held back until we commit to that run; then it is shown, and everything after
+/// it at once.
 pub(crate) struct Stage<'a> {
     state: Mutex<State<'a>>,
-    /// Told when the native run starts.
+    /// Notified when the native run starts.
     native_started: Notify,
 }
 
 struct State<'a> {
     live: &'a mut dyn LiveOutput,
     shown: Option<EngineId>,
-    /// What each engine's run has written: all of it while nothing is shown, and as long as it fits.
+    /// What each engine's run has written: everything while nothing is shown, as long as it fits.
     wasm: Kept,
     native: Kept,
 }
@@ -41,7 +42,7 @@ impl<'a> Stage<'a> {
         self.native_started.notified().await;
     }
 
-    /// Shows this run from now on, what it has written so far included. False when another one is on show.
+    /// Shows this run from now on, including what it has written so far. False if another one is being shown.
     pub(crate) fn commit(&self, engine: EngineId) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match state.shown {
@@ -53,7 +54,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Shows this run instead of the other one, if what was shown so far is the start of what this one wrote.
+    /// Shows this run instead of the other, if what was shown so far is the start of what this one wrote.
     pub(crate) fn switch_to(&self, engine: EngineId) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.shown == Some(engine) {
@@ -104,7 +105,7 @@ impl State<'_> {
 }
 
 impl Kept {
-    /// Keeps the bytes; false, for good, when there is too much.
+    /// Keeps the bytes; false, for good, once there are too many.
     fn keep(&mut self, stream: Stream, bytes: &[u8]) -> bool {
         let before = self.size;
         self.size = self.size.saturating_add(bytes.len());
@@ -118,7 +119,7 @@ impl Kept {
         true
     }
 
-    /// Everything of one stream; `None` when not everything was kept.
+    /// All of one stream; `None` if not everything was kept.
     fn of(&self, wanted: Stream) -> Option<Vec<u8>> {
         let pieces = self.pieces.iter().filter(|(stream, _)| *stream == wanted);
         (self.size <= HOLD).then(|| pieces.flat_map(|(_, bytes)| bytes).copied().collect())

@@ -1,5 +1,5 @@
-//! Whose turn it is: so many runs at one time, and where more are wanted, callers take turns, not requests. A caller who asks for a
-//! thousand runs does not keep another from its first.
+//! Whose turn it is: only so many runs go on at one time, and when more are wanted, turns rotate among callers, not
+//! requests. A caller who asks for a thousand runs does not keep another from its first.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,9 +15,9 @@ pub(crate) struct Turns(Arc<Mutex<State>>);
 struct State {
     free: usize,
     most_per_caller: usize,
-    /// Turns that a caller has. Callers without any are not in it.
+    /// How many turns each caller has. Callers without any are not listed.
     taken: HashMap<Principal, usize>,
-    /// Callers who wait, the next first, each with its requests in their order.
+    /// Callers who wait, next one first, each with its requests in order.
     waiting: VecDeque<(Principal, VecDeque<oneshot::Sender<Turn>>)>,
 }
 
@@ -31,9 +31,9 @@ pub(crate) struct Turn {
 /// How busy a runtime is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
-    /// Runs that go on.
+    /// Runs in progress.
     pub running: usize,
-    /// Requests that wait for their turn.
+    /// Requests waiting for their turn.
     pub waiting: usize,
 }
 
@@ -43,7 +43,7 @@ impl Turns {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// No caller has more than this many turns at one time.
+    /// Lets no caller have more than this many turns at one time.
     pub(crate) fn limit_callers(&self, most: usize) {
         self.lock().most_per_caller = most.max(1);
     }
@@ -55,10 +55,10 @@ impl Turns {
         Load { running: state.taken.values().sum(), waiting }
     }
 
-    /// A turn, if there is one that nobody waits for.
+    /// A turn, if one is free and nobody waits for it.
     pub(crate) fn try_take(&self, caller: &Principal) -> Option<Turn> {
         let mut state = self.lock();
-        // Whoever waits while turns are free has all that it may have.
+        // Anyone who waits while turns are free already has all that it may have.
         state.take(caller).then(|| Turn { turns: self.clone(), caller: caller.clone() })
     }
 
@@ -72,14 +72,14 @@ impl Turns {
                 }
                 state.wait(caller)
             };
-            // Senders stay until they have given a turn, or nobody waits for them.
+            // A sender stays until it has given a turn, or nobody waits for it.
             if let Ok(turn) = turn.await {
                 return turn;
             }
         }
     }
 
-    /// Takes a turn back and gives free ones to those who wait.
+    /// Takes a turn back and hands free ones to those who wait.
     fn give_back(&self, caller: &Principal) {
         let mut next = {
             let mut state = self.lock();
@@ -87,7 +87,7 @@ impl Turns {
             state.next()
         };
         while let Some((caller, request)) = next {
-            // Where nobody listens any more, the turn comes back as this is dropped, and goes to the next.
+            // If nobody listens any more, this drops the turn, which comes back and goes to the next.
             drop(request.send(Turn { turns: self.clone(), caller }));
             next = self.lock().next();
         }
@@ -116,7 +116,7 @@ impl State {
     }
 
     fn wait(&mut self, caller: &Principal) -> oneshot::Receiver<Turn> {
-        // Whoever comes and goes while nothing ends must not make the line longer.
+        // Callers who come and go while no run ends must not make the line longer.
         self.forget_gone();
         let (request, turn) = oneshot::channel();
         match self.waiting.iter_mut().find(|(waiting, _)| waiting == caller) {
@@ -126,7 +126,7 @@ impl State {
         turn
     }
 
-    /// Takes those out of the line who do not wait any more.
+    /// Removes those from the line who no longer wait.
     fn forget_gone(&mut self) {
         for (_, requests) in &mut self.waiting {
             requests.retain(|request| !request.is_closed());
@@ -134,7 +134,7 @@ impl State {
         self.waiting.retain(|(_, requests)| !requests.is_empty());
     }
 
-    /// Takes a turn for the next request that may have one. Its caller goes to the end of the line.
+    /// Takes a turn for the next request that may have one, and moves its caller to the end of the line.
     fn next(&mut self) -> Option<(Principal, oneshot::Sender<Turn>)> {
         self.forget_gone();
         let place = (0..self.waiting.len())
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Asks for a turn in the background, writes its name down when it has it, and gives it back.
+    /// Asks for a turn in the background, records its name when it gets it, and gives it back.
     fn ask(turns: &Turns, name: &str, order: &Arc<Mutex<Vec<String>>>) -> tokio::task::JoinHandle<()> {
         let (turns, order, caller) = (turns.clone(), Arc::clone(order), Principal::new(name));
         tokio::spawn(async move {
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(*order.lock().expect("a lock"), ["grace"]);
     }
 
-    /// While nothing ends, nobody is called up; whoever comes and goes must not be there for ever.
+    /// While no run ends, nobody is called up; those who come and go must not stay in line for ever.
     #[tokio::test]
     async fn who_comes_and_goes_makes_no_line() {
         let turns = Turns::new(1);

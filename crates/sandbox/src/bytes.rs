@@ -71,8 +71,8 @@ pub struct ParseBytesError(String);
 impl FromStr for Bytes {
     type Err = ParseBytesError;
 
-    /// Accepts `512MiB`, `512 mb`, `1g` and bare bytes. Units are binary whichever way they are written: a limit that is 7 % larger
-    /// than asked surprises nobody, one that is smaller does.
+    /// Accepts `512MiB`, `512 mb`, `1g` and bare bytes. Units are binary however they are written: a limit that is 7 %
+    /// larger than requested surprises nobody, one that is smaller does.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = || ParseBytesError(text.chars().take(64).collect());
         let trimmed = text.trim();

@@ -1,13 +1,13 @@
-//! Keeping the head and the tail of a stream whose length the guest decides.
+//! Keeping the head and the tail of a stream whose length is up to the guest.
 
 use std::collections::VecDeque;
 
 use crate::Bytes;
 
-/// Collects a stream up to a cap: the first half of the cap and the last half, and a count of what fell between.
+/// Collects a stream up to a cap: the first half of the cap and the last half, and a count of what fell in between.
 ///
-/// Costs at most the cap in memory, however much is pushed. A guest's traceback is at the end and its first mistake at the start, so
-/// both are worth more than the middle.
+/// Costs at most the cap in memory, however much is pushed. A guest's first mistake shows at the start and its
+/// traceback at the end, so both are worth more than the middle.
 #[derive(Debug)]
 pub struct Capture {
     head: Vec<u8>,
@@ -48,8 +48,8 @@ impl Capture {
         self.dropped += (skipped.len() + overflow) as u64;
     }
 
-    /// What was kept. The joint is cut back to whole characters, so that a cap in the middle of one does not show as an error in the
-    /// guest's output; those bytes count as dropped.
+    /// What was kept. Where the head ends and the tail begins, cuts are moved to whole characters, so that a cut inside
+    /// one does not show as an error in the guest's output; those bytes count as dropped.
     pub fn finish(mut self) -> Captured {
         if self.dropped == 0 {
             self.head.extend(self.tail);
@@ -70,8 +70,8 @@ impl Capture {
 }
 
 impl Captured {
-    /// Keeps less: as much of the head and of the tail as costs no more than `most`, by what each character costs. What was cut before is
-    /// marked once, with all that is gone.
+    /// Keeps less: as much of the head and the tail as costs no more than `most`, where `cost` gives the cost of each
+    /// character. Anything cut earlier is covered by the same marker, with the total of what is gone.
     pub fn shorten(&mut self, most: usize, cost: impl Fn(char) -> usize) {
         if self.text.chars().map(&cost).sum::<usize>() <= most {
             return;
@@ -80,7 +80,7 @@ impl Captured {
         let cut = if self.dropped == 0 { None } else { self.text.split_once(&earlier) };
         let (head, tail) = cut.unwrap_or((&self.text, ""));
         let (kept_head, rest) = head.split_at(affordable(head.chars(), most / 2, &cost));
-        // Where nothing was cut before, the tail is that of the same text.
+        // If nothing was cut before, head and tail are parts of the same text.
         let tail = if cut.is_some() { tail } else { rest };
         let gone_of_head = if cut.is_some() { rest.len() } else { 0 };
         let (gone, kept_tail) = tail.split_at(tail.len() - affordable(tail.chars().rev(), most / 2, &cost));
@@ -94,7 +94,7 @@ fn marker(dropped: u64) -> String {
     format!("\n[… {dropped} bytes dropped …]\n")
 }
 
-/// The length in bytes of the characters, from the first on, that cost no more than `most`.
+/// The length in bytes of the leading characters that together cost no more than `most`.
 fn affordable(characters: impl Iterator<Item = char>, most: usize, cost: impl Fn(char) -> usize) -> usize {
     let mut spent = 0;
     let within = characters.take_while(|character| {
@@ -112,7 +112,7 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }
 
-/// How many bytes at the end are the start of a character whose rest is missing.
+/// How many bytes at the end belong to a character whose rest is missing.
 fn incomplete_suffix(bytes: &[u8]) -> usize {
     for (back, byte) in bytes.iter().rev().take(4).enumerate() {
         let length = match byte {
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// Output, some of which looks like what we put into it.
+    /// Output, some of which looks like our own marker.
     fn pieces() -> impl Strategy<Value = Vec<String>> {
         let piece = prop_oneof![
             4 => any::<String>(),
@@ -210,7 +210,8 @@ mod tests {
         proptest::collection::vec(piece, 0..8)
     }
 
-    /// That there is a head and a tail of the text, no more of them than `most`, and that the rest is counted.
+    /// Asserts that a head and a tail of the text are there, together no more than `most`, and that the rest is
+    /// counted.
     fn assert_is_cut_of(kept: &Captured, text: &str, most: usize) {
         if kept.dropped == 0 {
             assert_eq!(kept.text, text);
@@ -222,7 +223,7 @@ mod tests {
             let gone = text.len() as u64 - kept.dropped;
             text.starts_with(head) && text.ends_with(tail) && (head.len() + tail.len()) as u64 == gone
         };
-        // The text may hold the same words.
+        // The text may contain the marker's words itself.
         assert!(kept.text.match_indices(&marker).any(is_cut), "{kept:?} of {text:?}");
         assert!(kept.text.len() <= most + marker.len(), "{kept:?} has more than {most}");
     }
@@ -251,7 +252,7 @@ mod tests {
         assert_eq!(kept, Captured { text: "abcdefghijklmnop".to_owned(), dropped: 0 });
         kept.shorten(6, cost);
         assert_eq!(kept, Captured { text: "abc\n[… 10 bytes dropped …]\nnop".to_owned(), dropped: 10 });
-        // Twice cut is marked once.
+        // Text that is cut twice has one marker.
         kept.shorten(4, cost);
         assert_eq!(kept, Captured { text: "ab\n[… 12 bytes dropped …]\nop".to_owned(), dropped: 12 });
         let mut dear = Captured { text: "!!!!é!!!!".to_owned(), dropped: 0 };

@@ -1,8 +1,9 @@
-//! What a caller may say to a compiler, and which files are its to compile.
+//! What a caller may tell a compiler, and which of its files are compiled.
 
 use crate::{PlannedFile, Refusal};
 
-/// Languages whose compilers take arguments, with the file names that they compile and the standards that they know.
+/// Languages whose compilers take arguments, with the file name extensions that they compile and the standards that
+/// they know.
 const COMPILED: &[(&str, &[&str], &[&str])] = &[
     ("c", &["c"], &["89", "90", "99", "9x", "11", "1x", "17", "18", "2x", "23"]),
     (
@@ -12,7 +13,7 @@ const COMPILED: &[(&str, &[&str], &[&str])] = &[
     ),
 ];
 
-/// What is allowed as it is.
+/// Allowed exactly as written.
 const PLAIN: &[&str] = &[
     "-O",
     "-O0",
@@ -37,10 +38,10 @@ const PLAIN: &[&str] = &[
     "-ansi",
 ];
 
-/// The most of them.
+/// The most arguments.
 const MOST: usize = 64;
 
-/// Refuses what could reach a file, a program or a plug-in, or what no compiler of ours knows.
+/// Refuses anything that could reach a file, a program or a plug-in, or that none of our compilers knows.
 pub(crate) fn check_arguments(arguments: &[String], language: &crate::Language) -> Result<(), Refusal> {
     let Some(first) = arguments.first() else { return Ok(()) };
     let refused = |message: String, hint: &str| Err(Refusal::new("compiler_args", message, hint));
@@ -56,7 +57,7 @@ pub(crate) fn check_arguments(arguments: &[String], language: &crate::Language) 
     }
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
-        // The two that people write with a space.
+        // People write these with a space.
         let next = match argument.as_str() {
             "-l" | "-D" | "-U" => rest.next(),
             _ => None,
@@ -83,7 +84,7 @@ fn is_allowed(argument: &str, language: &str, standards: &[&str]) -> bool {
             .any(|family| standard.strip_prefix(family).is_some_and(|year| standards.contains(&year)));
     }
     if let Some(warning) = argument.strip_prefix("-W") {
-        // Not `-Wl,…`, `-Wa,…` and `-Wp,…`, which speak to other programs.
+        // Not `-Wl,…`, `-Wa,…` and `-Wp,…`, which go to other programs.
         return warning.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-=+".contains(&byte));
     }
     let macro_name = argument.strip_prefix("-D").or_else(|| argument.strip_prefix("-U"));
@@ -99,7 +100,7 @@ fn shown(argument: &str) -> String {
     argument.chars().flat_map(char::escape_debug).take(60).collect()
 }
 
-/// The given files that are compiled beside the program: sources of its language that no other file includes.
+/// The given files that are compiled along with the program: sources in its language that no other file includes.
 pub(crate) fn more_sources<'a>(language: &str, code: &[u8], files: &'a [PlannedFile]) -> Vec<&'a PlannedFile> {
     let Some((_, extensions, _)) = COMPILED.iter().find(|(id, ..)| *id == language) else { return Vec::new() };
     let is_source = |file: &&PlannedFile| {

@@ -1,8 +1,8 @@
 //! What went wrong, in the guest's own words: tracebacks and compiler messages read into a [`GuestError`].
 //!
-//! Every byte read here was written by a guest, or by a tool about a guest's program. So the answer is a help for the reader and never
-//! decides a status; a program can print a traceback of its own and exit, and then that is what is reported. Reading is line by line and
-//! linear, over windows of fixed size.
+//! Every byte read here was written by a guest, or by a tool about a guest's program. So the result helps the reader
+//! and never decides a status: a program can print a traceback of its own and exit, and then that is what is reported.
+//! Reading is line by line and linear, over windows of fixed size.
 
 mod compiler;
 mod data;
@@ -33,9 +33,9 @@ pub struct Evidence<'a> {
     pub language: &'a str,
     /// The step that failed.
     pub step: Step,
-    /// What the step wrote to standard error, as far as it was kept.
+    /// What the step wrote to standard error, as much of it as was kept.
     pub stderr: &'a str,
-    /// What it wrote to standard output. Read only where tools are known to report there.
+    /// What it wrote to standard output. Read only for tools that are known to report there.
     pub stdout: &'a str,
     /// The file name of the caller's program in the workspace: `main.py` for `/box/main.py`.
     pub source: &'a str,
@@ -50,7 +50,7 @@ pub enum Step {
     Run,
 }
 
-/// The error that the output tells of, when it tells of one.
+/// The error that the output reports, if it reports one.
 ///
 /// `None` is the usual answer for a program that chose its exit code. At most 64 KiB of a compiler's output are read, from its start,
 /// and 128 KiB of a run's, from its end. Kind and message are one line each, without control characters, of at most 200 and 2,000 bytes.
@@ -67,16 +67,16 @@ pub fn diagnose(evidence: &Evidence<'_>) -> Option<GuestError> {
     })
 }
 
-/// Enough for the first error of any compiler behind a page of warnings.
+/// Enough to reach the first error of any compiler behind a page of warnings.
 const COMPILER_WINDOW: usize = 64 * 1024;
 
-/// Enough for the 1,024 frames that a JVM prints of a stack overflow, at 128 bytes each.
+/// Enough for the 1,024 frames that a JVM prints for a stack overflow, at 128 bytes each.
 const RUN_WINDOW: usize = 128 * 1024;
 
-/// A class name with its package; more is not a name.
+/// Enough for a class name with its package; anything longer is not a name.
 const KIND_BYTES: usize = 200;
 
-/// A message is for reading. `stderr` has the rest.
+/// A message is meant to be read. `stderr` has the rest.
 const MESSAGE_BYTES: usize = 2_000;
 
 /// How to read one family of tools.
@@ -87,7 +87,7 @@ struct Dialect {
     run_reports: Reports,
 }
 
-/// Reads a window of output, control characters already removed, for what it says of the caller's program.
+/// Reads a window of output, with control characters already removed, for what it says about the caller's program.
 type Parser = for<'t> fn(&'t str, Source<'_>) -> Option<Finding<'t>>;
 
 /// Where a run's errors are written.
@@ -111,23 +111,23 @@ impl<'t> Finding<'t> {
 }
 
 impl Dialect {
-    /// A language whose one tool reads and runs the program.
+    /// A language in which one tool both reads and runs the program.
     const fn interpreted(languages: &'static [&'static str], parser: Parser) -> Self {
         Self { languages, compile: parser, run: parser, run_reports: Reports::OnStderr }
     }
 
-    /// A language with a compiler of its own.
+    /// A language with a separate compiler.
     const fn compiled(languages: &'static [&'static str], compile: Parser, run: Parser) -> Self {
         Self { languages, compile, run, run_reports: Reports::OnStderr }
     }
 
-    /// Reports errors of a run on standard output as well.
+    /// Also reports errors of a run on standard output.
     const fn on_either(self) -> Self {
         Self { run_reports: Reports::OnEither, ..self }
     }
 }
 
-/// What a language that is not in [`DIALECTS`] is read as.
+/// How to read a language that is not in [`DIALECTS`].
 const UNKNOWN: Dialect = Dialect::compiled(&[], compiler::diagnostic, compiler::last_located);
 
 const DIALECTS: &[Dialect] = &[
@@ -172,12 +172,12 @@ const DIALECTS: &[Dialect] = &[
     Dialect::interpreted(&["sass", "scss"], data::sass),
 ];
 
-/// The finding within its bounds.
+/// The finding, cut to its bounds.
 fn finish(finding: Option<Finding<'_>>) -> Option<GuestError> {
     let finding = finding?;
     let kind = text::one_line(&finding.kind, KIND_BYTES);
     let kind = if kind.is_empty() { "Error".to_owned() } else { kind };
-    // A colon at the end announces lines that are not taken along.
+    // A colon at the end announces lines that are left behind.
     let message = text::one_line(finding.message.trim_end().trim_end_matches(':'), MESSAGE_BYTES);
     let hint = OUT_OF_MEMORY.contains(&kind.as_str()).then(|| MEMORY_HINT.to_owned());
     Some(GuestError { kind, message, line: finding.line, hint })

@@ -7,10 +7,10 @@ pub struct Display {
     data: Vec<u8>,
 }
 
-/// What a kind of display has to be.
+/// What data of a kind has to look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Bytes that start so.
+    /// Bytes that start like this.
     Starts(&'static [u8]),
     Text,
     Json,
@@ -36,14 +36,14 @@ const KINDS: &[(&str, Form)] = &[
 ];
 
 impl Display {
-    /// The most of one run.
+    /// The most displays in one run.
     pub const MAX_COUNT: usize = 16;
-    /// The largest, in bytes.
+    /// The largest display, in bytes.
     pub const MAX_SIZE: usize = 8 << 20;
-    /// All of one run together, in bytes.
+    /// All displays of one run together, in bytes.
     pub const MAX_TOTAL: usize = 32 << 20;
 
-    /// What a guest wants to show, if it is what it says it is. `is_json` says whether a text is.
+    /// What a guest wants to show, if it is what it claims to be. `is_json` says whether a text is JSON.
     pub fn new(mime: &str, data: Vec<u8>, is_json: impl FnOnce(&str) -> bool) -> Option<Self> {
         let (mime, form) = KINDS.iter().find(|(known, _)| *known == mime)?;
         let is_so = match form {
@@ -54,7 +54,7 @@ impl Display {
         (is_so && data.len() <= Self::MAX_SIZE).then_some(Self { mime, data })
     }
 
-    /// Those of a run, as many as are shown, and how many are not.
+    /// The displays of a run that are within the limits, and how many are not.
     pub fn within_limits(displays: impl IntoIterator<Item = Self>) -> (Vec<Self>, usize) {
         let (mut kept, mut dropped, mut total) = (Vec::new(), 0, 0);
         for display in displays {
@@ -73,18 +73,18 @@ impl Display {
         self.mime
     }
 
-    /// What it is made of.
+    /// Its data.
     pub fn data(&self) -> &[u8] {
         &self.data
     }
 
-    /// Its text, where it is one.
+    /// Its text, if it is one.
     pub fn text(&self) -> Option<&str> {
         let is_picture = KINDS.iter().any(|(mime, form)| *mime == self.mime && matches!(form, Form::Starts(_)));
         if is_picture { None } else { std::str::from_utf8(&self.data).ok() }
     }
 
-    /// Whether it is a picture of pixels, which clients show by themselves.
+    /// Whether it is a bitmap image, which clients show by themselves.
     pub fn is_picture(&self) -> bool {
         self.text().is_none()
     }

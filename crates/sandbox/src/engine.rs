@@ -21,32 +21,34 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// What runs this language, with its version. The first call for a language may start the tool (in a sandbox) to ask it.
     fn describe(&self, language: &'static Language) -> BoxFuture<'_, Result<RuntimeInfo, EngineError>>;
 
-    /// The version of what runs this language, where that is known without asking.
+    /// The version of what runs this language, if it is known without asking.
     fn known_version(&self, _: &'static Language) -> Option<&str> {
         None
     }
 
-    /// Why another engine, if there is one that serves the language, should run this.
+    /// Why another engine should run this instead, if one serves the language.
     fn prefers_another(&self, _: &Plan) -> Option<&'static str> {
         None
     }
 
-    /// Why this engine should run this, although another one comes first.
+    /// Why this engine should run this, although another comes first.
     fn claims(&self, _: &Plan) -> Option<&'static str> {
         None
     }
 
-    /// Starts ahead what the first run would have to wait for.
+    /// Starts ahead of time what the first run would otherwise have to wait for.
     fn get_ready(&self) -> BoxFuture<'_, Result<(), EngineError>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// A session for cells like this one: its caller's, with its limits on memory, files and processes.
+    /// Opens a session for cells like this one: it gets the plan's caller, and its limits on memory, files and
+    /// processes.
     fn open_session<'a>(&'a self, _: &'a Plan) -> BoxFuture<'a, Result<Box<dyn Session>, SessionError>> {
         Box::pin(std::future::ready(Err(EngineError::new(NoSessions(self.id())).into())))
     }
 
-    /// A session from what [`Session::save`] wrote, on behalf of this caller. It has the limits that it had, as far as these go.
+    /// Restores a session from what [`Session::save`] wrote, on behalf of this caller. It keeps the limits it had, as
+    /// far as these allow.
     fn restore_session<'a>(
         &'a self,
         _: OwnedFd,
@@ -68,15 +70,15 @@ pub trait Sandbox: Send {
         Self: 'a;
 }
 
-/// Sees a run's output as it comes, all of it: what a result drops passes here too.
+/// Sees all of a run's output as it comes, including what a result leaves out.
 pub trait LiveOutput: Send {
     /// The next bytes of a stream. Not necessarily whole lines or characters.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
 
-    /// What is done for the run before it starts, in a few words.
+    /// Something done for the run before it starts, in a few words.
     fn news(&mut self, _: &str) {}
 
-    /// What runs the program is there and begins with it: the sandbox is built. Only the native engine says so.
+    /// The sandbox is built, and what runs the program is starting on it. Only the native engine says so.
     fn started(&mut self) {}
 }
 
@@ -99,19 +101,19 @@ pub enum Stream {
 pub struct RuntimeInfo {
     /// The language's id.
     pub language: &'static str,
-    /// The tool's own version (`3.11.2`), empty where it does not tell.
+    /// The tool's own version (`3.11.2`), empty if it does not say.
     pub version: String,
     /// The tool: a program's name, or a module's.
     pub tool: String,
 }
 
-/// An engine that runs programs and has no sessions.
+/// An engine that runs programs but has no sessions.
 #[derive(Debug, thiserror::Error)]
 #[error("the {0} engine has no sessions")]
 struct NoSessions(EngineId);
 
-/// A failure that is neither the caller's nor the guest's: the operator's to mend, or ours. The chain of sources is for the log; the
-/// message alone is for the caller.
+/// A failure that is neither the caller's nor the guest's: the operator or we have to fix it. The chain of sources is
+/// for the log; the message alone is for the caller.
 #[derive(Debug)]
 pub struct EngineError(Box<dyn Error + Send + Sync>);
 

@@ -1,11 +1,11 @@
-//! Python environments of the operator's: what native runs of Python use instead of the host's own.
+//! The operator's Python environments: native runs of Python can use one instead of the host's own Python.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use crate::{BoxFuture, EngineError, PackageVersion, Principal, Refusal};
 
-/// Who has environments.
+/// Whatever provides environments.
 pub trait Environments: Send + Sync + fmt::Debug {
     /// From now on this caller's Python runs natively in that environment.
     fn configure<'a>(
@@ -21,14 +21,14 @@ pub trait Environments: Send + Sync + fmt::Debug {
     fn installed<'a>(&'a self, caller: &'a Principal) -> BoxFuture<'a, Result<Vec<PackageVersion>, EngineError>>;
 }
 
-/// An environment that somebody asks for.
+/// An environment that a caller asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvironmentRequest {
     /// What it should be.
     pub kind: EnvironmentKind,
     /// Where it is: the environment itself, or a project with a `.venv`.
     pub path: Option<PathBuf>,
-    /// What it is called, for those of conda.
+    /// Its name, for conda environments.
     pub name: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub enum EnvironmentKind {
     Venv,
     /// Made with uv.
     Uv,
-    /// Made with conda, mamba or their kin.
+    /// Made with conda, mamba or one of their relatives.
     Conda,
 }
 

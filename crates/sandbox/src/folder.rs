@@ -1,4 +1,4 @@
-//! Folders of the host that an operator lets runs see. None, unless it is said.
+//! Folders of the host that an operator lets runs see. None by default.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -13,7 +13,7 @@ pub struct Folder {
     access: FolderAccess,
 }
 
-/// What runs can do with what is in a folder.
+/// What runs may do with the contents of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FolderAccess {
     /// Read, and execute.
@@ -22,11 +22,11 @@ pub enum FolderAccess {
     Write,
 }
 
-/// The folders that every run has: few, and none of them at a place inside another's.
+/// The folders that every run has: few, and none placed inside another.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Folders(Vec<Folder>);
 
-/// The kernel's own, through which more could be reached than what is in them.
+/// The kernel's own, through which more can be reached than what is in them.
 const OF_THE_KERNEL: &[&str] = &["/proc", "/sys", "/dev"];
 
 /// Where a run has something of its own, or of the host's.
@@ -48,14 +48,14 @@ const TAKEN: &[&str] = &[
     "/usr",
 ];
 
-/// Where a run has a folder of its own, in which there may be others.
+/// Where a run has a folder of its own that may contain others.
 const SHARED: &[&str] = &["/tmp", "/var/tmp"];
 
 impl Folder {
-    /// The longest path, of either side.
+    /// The longest path, on either side.
     pub const MAX_LENGTH: usize = 512;
 
-    /// `source` is the folder's own path, no link on the way; whoever shows it to a run opens it without following any.
+    /// `source` is the folder's real path, without links; whoever shows it to a run opens it without following any.
     pub fn new(source: PathBuf, target: PathBuf, access: FolderAccess) -> Result<Self, Refusal> {
         for path in [&source, &target] {
             if !is_plain(path) {
@@ -87,17 +87,17 @@ impl Folder {
         &self.target
     }
 
-    /// What they can do there.
+    /// What runs may do there.
     pub fn access(&self) -> FolderAccess {
         self.access
     }
 }
 
 impl Folders {
-    /// The most. Each is a mount that every run makes.
+    /// The most folders. Each is a mount that every run makes.
     pub const MOST: usize = 8;
 
-    /// Refused where there are too many, or where one would be inside another.
+    /// Refused if there are too many, or if one would be inside another.
     pub fn new(folders: Vec<Folder>) -> Result<Self, Refusal> {
         if folders.len() > Self::MOST {
             let message = format!("{} folders are more than runs can be shown", folders.len());
@@ -136,7 +136,7 @@ impl<'a> IntoIterator for &'a Folders {
     }
 }
 
-/// As results tell it: `folder /data rw`.
+/// In the form used in results: `folder /data rw`.
 impl fmt::Display for Folder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "folder {} {}", self.target.display(), self.access)
@@ -152,7 +152,7 @@ impl fmt::Display for FolderAccess {
     }
 }
 
-/// Whole, without steps up, and such that it can be printed.
+/// Absolute, without `..`, and printable.
 fn is_plain(path: &Path) -> bool {
     let mut components = path.components();
     let is_whole = components.next() == Some(Component::RootDir);

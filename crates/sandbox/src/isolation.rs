@@ -3,18 +3,19 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// How strong the isolation is, as a whole. Ordered: a later one is stronger.
+/// How strong the isolation is as a whole. Ordered: a later one is stronger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Something that every run needs is missing. Nothing runs at this level.
     None,
     /// Landlock, seccomp and a subreaper, on hosts that block user namespaces. No private pid, network, ipc or mount namespace.
     Landlock,
-    /// All of [`Level::Full`] but a `/proc`: hosts (containers) that mask theirs do not let a new one be mounted.
+    /// All of [`Level::Full`] except a `/proc`: hosts (containers) that mask theirs do not allow a new one to be
+    /// mounted.
     FullNoProc,
     /// Own namespaces and root, no capabilities, Landlock, seccomp, `/proc`.
     Full,
-    /// WebAssembly alone: a guest has no system calls, and the process that hosts it is an ordinary one.
+    /// WebAssembly alone: a guest has no system calls, but the process that hosts it is an ordinary one.
     Wasm,
     /// WebAssembly, and the process that hosts it is in a jail of one of the levels above. `missing` says what that jail lacks.
     WasmAndJail,
@@ -23,7 +24,7 @@ pub enum Level {
 /// The weakest level that the operator accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Requirement {
-    /// [`Level::Full`] or [`Level::FullNoProc`], which lacks a convenience and no wall.
+    /// [`Level::Full`] or [`Level::FullNoProc`], which lacks a convenience but no wall.
     #[default]
     Full,
     /// [`Level::Landlock`] too: an explicit choice of weaker isolation.
@@ -50,7 +51,8 @@ pub enum Enforcement {
     CgroupV1,
     /// Per-process (or per-user-namespace) resource limits of the kernel.
     Rlimit,
-    /// Our own pid 1 adds up what `/proc` says, every few milliseconds, and ends the run. Together with resource limits.
+    /// Our own pid 1 adds up figures from `/proc` every few milliseconds, and ends the run. Together with resource
+    /// limits.
     Watchdog,
     /// WebAssembly: memory grows only when we say so, and there is no way to start a process.
     Wasm,
@@ -59,11 +61,12 @@ pub enum Enforcement {
 /// The walls that stood around a run, as probed on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Isolation {
-    /// The sum of it.
+    /// The overall level.
     pub level: Level,
-    /// Layers that this host does not give, by name (`proc`, `landlock-scope`, `pid-namespace` …). Empty at best.
+    /// Layers that this host does not provide, by name (`proc`, `landlock-scope`, `pid-namespace` …). Ideally empty.
     pub missing: Vec<String>,
-    /// What the operator let this run have outside of them (`folder /data rw`, `network example.org`). Empty unless something was said.
+    /// What the operator granted this run outside of these walls (`folder /data rw`, `network example.org`). Empty
+    /// unless configured.
     pub granted: Vec<String>,
     /// What holds the memory limit.
     pub memory: Enforcement,

@@ -1,4 +1,4 @@
-//! Languages as data: one table, a row a language. See [`table`] for the rows.
+//! Languages as data: one table, one row per language. See [`table`] for the rows.
 
 mod detect;
 mod names;
@@ -30,7 +30,7 @@ pub struct Language {
     pub sample: Sample,
 }
 
-/// A small file of our own that a tool loads before the program: it reads `variables.json` or `wait.json` beside it.
+/// A small file of ours that a tool loads before the program: it reads `variables.json` or `wait.json` beside it.
 #[derive(Debug, Clone, Copy)]
 pub struct Preset {
     /// Name and text of the file, which goes into `{build}`.
@@ -39,7 +39,7 @@ pub struct Preset {
     pub hook: Hook,
 }
 
-/// How a tool is told of a [`Preset`].
+/// How a tool is made to load a [`Preset`].
 #[derive(Debug, Clone, Copy)]
 pub enum Hook {
     /// By an environment variable, whose value is a template.
@@ -58,31 +58,31 @@ pub enum Hook {
 pub struct Toolchain {
     /// The program looked up on the tool path: the interpreter, or the compiler.
     pub program: &'static str,
-    /// Other programs that have to be there too.
+    /// Other programs that must be there too.
     pub also: &'static [&'static str],
-    /// The Debian package that brings it, or in one phrase where to get it when Debian has none.
+    /// The Debian package that provides it, or if Debian has none, a phrase on where to get it.
     pub package: Package,
-    /// Small files, as name and text, that go into `{build}` before the first step: what a tool can be told in no other way, such as a
-    /// Ruby prelude that turns off buffering. The text is a template.
+    /// Small files, as name and text, that go into `{build}` before the first step: for things that a tool cannot be
+    /// told in any other way, such as a Ruby prelude that turns off buffering. The text is a template.
     pub support: &'static [(&'static str, &'static str)],
-    /// What turns the source into something to run, when anything does.
+    /// What turns the source into something to run, if anything does.
     pub compile: Option<&'static [&'static str]>,
     /// What runs it.
     pub run: &'static [&'static str],
     /// Environment for both steps, over the engine's own (`PATH`, `HOME`, `LANG`, `TMPDIR`). Values are templates too.
     pub env: &'static [(&'static str, &'static str)],
-    /// Host files beyond `/usr` that it reads (mostly configuration in `/etc`). What is missing is left out.
+    /// Host files beyond `/usr` that it reads (mostly configuration in `/etc`). Missing ones are left out.
     pub reads: &'static [&'static str],
-    /// Arguments that make the program print its version on either stream; empty when it has no such option.
+    /// Arguments that make the program print its version on either stream; empty if it has no such option.
     pub version: &'static [&'static str],
-    /// How a program is given variables, when it can be.
+    /// How a program is given variables, if it can be.
     pub variables: Option<Preset>,
-    /// What has it wait for its program when it is started ahead of one, if it can: a file that it loads before it looks for the program,
-    /// and that waits if there is a `wait.json` beside it.
+    /// What makes it wait for its program when it is started ahead, if it can: a file that it loads before it looks for
+    /// the program, and that waits if there is a `wait.json` beside it.
     pub waiting: Option<Preset>,
     /// How it finds packages that were made ready for a program.
     pub packages: PackageUse,
-    /// What it does with address space, which decides how memory can be limited on a host without memory cgroups.
+    /// How it uses address space, which decides how memory can be limited on a host without memory cgroups.
     pub address_space: AddressSpace,
 }
 
@@ -91,7 +91,7 @@ pub struct Toolchain {
 pub enum Package {
     /// `apt-get install` this.
     Debian(&'static str),
-    /// Not in Debian: a phrase that says where it is had.
+    /// Not in Debian: a phrase that says where to get it.
     Elsewhere(&'static str),
 }
 
@@ -102,7 +102,7 @@ pub enum PackageUse {
     None,
     /// Its [`Preset`] tells it of [`PYTHON_PACKAGES`].
     Preset,
-    /// In a `node_modules` above the program, which is [`NODE_PACKAGES`].
+    /// In a `node_modules` above the program, namely [`NODE_PACKAGES`].
     NodeModules,
 }
 

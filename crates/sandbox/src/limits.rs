@@ -47,7 +47,8 @@ impl Limits {
         output: Bytes::mib(16),
     };
 
-    /// Below this nothing useful starts, so a smaller limit is a mistake that deserves a clear word instead of a dead run.
+    /// Below this nothing useful starts, so a smaller limit is a mistake that deserves a clear message rather than a
+    /// dead run.
     pub const FLOOR: Self = Self {
         wall: Duration::from_millis(1),
         cpu: Duration::from_millis(1),
@@ -59,7 +60,7 @@ impl Limits {
     };
 }
 
-/// The limits a caller asks for; what is not named comes from the policy's defaults.
+/// The limits a caller asks for; the rest come from the policy's defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct LimitsRequest {
     /// See [`Limits::wall`].

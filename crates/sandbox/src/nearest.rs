@@ -1,11 +1,11 @@
-//! What somebody may have meant.
+//! What a mistyped name was probably meant to be.
 
-/// The longest name that somebody may have meant something by.
+/// Longer names are not looked up.
 const LONGEST: usize = 100;
-/// How alike two names are that may be the same, from 0 to 1.
+/// How similar two names must be to count as the same, from 0 to 1.
 const ALIKE: f64 = 0.85;
 
-/// The known name that is most like the given one, if it is like it at all.
+/// The known name that is most like the given one, if any is similar enough.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if given.len() > LONGEST {
         return None;

@@ -1,12 +1,13 @@
-//! Hosts that an operator lets runs connect to. None, unless it is said.
+//! Hosts that an operator lets runs connect to. None by default.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::Refusal;
 
-/// Hosts by name: `example.org`, `*.example.org` for all below it, or `*` for every public one. On the web's two ports, or on the one
-/// that is written (`example.org:8443`). Addresses have no place here: what a name leads to is looked up, and checked, for each connection.
+/// Hosts by name: `example.org`, `*.example.org` for everything below it, or `*` for every public one. On the two ports
+/// of the web, or on the one given (`example.org:8443`). Addresses are not accepted: a name is looked up, and the
+/// result checked, for each connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPattern {
     name: NamePattern,
@@ -16,17 +17,17 @@ pub struct HostPattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum NamePattern {
     Any,
-    /// All below this zone, not the zone itself.
+    /// Everything below this zone, but not the zone itself.
     Below(String),
     One(String),
 }
 
-/// What an operator says of the network.
+/// What an operator allows on the network.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NetworkPolicy {
     /// What callers may ask for.
     pub allowed: Vec<HostPattern>,
-    /// What every run has, beside what it asks for.
+    /// What every run gets, besides what it asks for.
     pub always: Vec<HostPattern>,
 }
 
@@ -34,7 +35,7 @@ impl NetworkPolicy {
     /// How many hosts a request may name.
     pub const MOST: usize = 64;
 
-    /// What a run gets that asks for these.
+    /// What a run gets if it asks for these.
     pub(crate) fn admit(&self, asked: &[String]) -> Result<Vec<HostPattern>, Refusal> {
         if asked.len() > Self::MOST {
             let message = format!("`network` names {} hosts, above the limit of {}", asked.len(), Self::MOST);
@@ -66,21 +67,21 @@ impl NetworkPolicy {
         Err(Refusal::new("network", message, hint))
     }
 
-    /// Everything that a run can have.
+    /// Everything that a run may have.
     pub fn all(&self) -> impl Iterator<Item = &HostPattern> {
         self.always.iter().chain(self.allowed.iter().filter(|pattern| !self.always.contains(pattern)))
     }
 }
 
 impl HostPattern {
-    /// The ports of a pattern that has none: those of `http` and `https`.
+    /// The ports of a pattern that names none: those of `http` and `https`.
     const WEB: &[u16] = &[80, 443];
 
     fn ports(&self) -> &[u16] {
         self.port.as_ref().map_or(Self::WEB, std::slice::from_ref)
     }
 
-    /// Whether these, together, have everything that this one has.
+    /// Whether these patterns together cover everything that this one does.
     pub fn is_within<'a>(&self, allowed: impl IntoIterator<Item = &'a Self>) -> bool {
         let allowed: Vec<&Self> = allowed.into_iter().collect();
         let has =
@@ -136,7 +137,7 @@ impl fmt::Display for HostPattern {
     }
 }
 
-/// A name in lower case, which no part of the world takes for an address.
+/// A name in lower case, which nothing can mistake for an address.
 fn parse_name(text: &str) -> Option<String> {
     let text = text.strip_suffix('.').unwrap_or(text);
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
@@ -151,7 +152,7 @@ fn parse_name(text: &str) -> Option<String> {
 }
 
 fn parse_port(text: &str) -> Option<u16> {
-    // Rust would read `+443` as well.
+    // Rust would accept `+443` as well.
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|port| digits && *port != 0)
 }

@@ -1,4 +1,4 @@
-//! What a run came to.
+//! What came of a run.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use crate::{Captured, Display, EngineId, Isolation, LimitKind, Provided, Runtime
 pub struct Outcome {
     /// How it ended, as the kernel tells it.
     pub status: Status,
-    /// Standard output, as far as it was kept.
+    /// Standard output, as much of it as was kept.
     pub stdout: Captured,
-    /// Standard error, as far as it was kept; a compiler's messages are in it.
+    /// Standard error, as much of it as was kept, including a compiler's messages.
     pub stderr: Captured,
-    /// What the compiler had to say of a program that it compiled, where that is kept apart from the program's own words.
+    /// What the compiler said about a program that did compile, where that is kept apart from the program's own output.
     pub diagnostics: Option<String>,
     /// The value of the program's last expression, for runtimes that have one.
     pub value: Option<LastValue>,
-    /// What it showed beside its output.
+    /// What it showed besides its output.
     pub displays: Vec<Display>,
-    /// What became of the interpreter, of a cell of a session.
+    /// What became of the interpreter, for a cell of a session.
     pub state: Option<SessionState>,
     /// What the guest's own messages say went wrong.
     pub error: Option<GuestError>,
-    /// What the program wanted that this engine cannot do and another might: why it stopped.
+    /// What the program needed that this engine cannot do but another might: the reason why it stopped.
     pub unsupported: Option<String>,
     /// Files of the workspace that the run made or changed, by path.
     pub files: Vec<OutputFile>,
@@ -31,7 +31,7 @@ pub struct Outcome {
     pub skipped_files: Vec<SkippedFile>,
     /// The engine that ran it.
     pub engine: EngineId,
-    /// Why it was not the engine that was tried first.
+    /// Why this was not the engine that was tried first.
     pub promoted: Option<Promotion>,
     /// The packages that were made ready for it.
     pub packages: Option<Provided>,
@@ -48,10 +48,10 @@ pub struct Outcome {
 pub enum Status {
     /// The program ended by itself (or its compiler did, with an error).
     Completed {
-        /// What it returned, 0 to 255.
+        /// Its exit code, 0 to 255.
         exit_code: u8,
     },
-    /// A signal ended it, and it was neither ours nor a limit's.
+    /// A signal ended it that was neither ours nor a limit's.
     Crashed {
         /// The signal's number; see [`signal_name`].
         signal: i32,
@@ -87,30 +87,30 @@ impl Status {
 pub enum LastValue {
     /// Plain data, as JSON text that was parsed once.
     Json(String),
-    /// Something else, as the language prints it.
+    /// Anything else, as the language prints it.
     Printed(String),
 }
 
 /// A run that another engine took over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Promotion {
-    /// The engine that could not serve it, or not as fast.
+    /// The engine that could not run it, or not as fast.
     pub from: EngineId,
-    /// What it was about the program, in one phrase.
+    /// What about the program caused that, in one phrase.
     pub reason: String,
 }
 
-/// What went wrong in the guest's own words: parsed from its traceback or compiler output, so it is a hint for the reader and never
-/// decides the status.
+/// What went wrong in the guest's own words: parsed from its traceback or compiler output, so it is a hint for the
+/// reader and never decides the status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuestError {
     /// The exception's type (`ZeroDivisionError`), or `CompileError`.
     pub kind: String,
     /// Its message, one line.
     pub message: String,
-    /// The line of the caller's program, counted from 1, when the output names one.
+    /// The line of the caller's program, counted from 1, if the output names one.
     pub line: Option<u32>,
-    /// What to do about it, when that is known.
+    /// What to do about it, if known.
     pub hint: Option<String>,
 }
 
@@ -137,7 +137,7 @@ impl SkippedFile {
     pub const MAX_COUNT: usize = 100;
 }
 
-/// A file that was left where it was.
+/// A file that was not brought back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedFile {
     /// Its path, with everything unprintable escaped.
@@ -153,9 +153,9 @@ pub enum SkipReason {
     NotRegular,
     /// Its name is not UTF-8 or has control characters.
     Name,
-    /// It, or the files together, are over the size that is brought back.
+    /// It is too large to be brought back, or the files together are.
     TooLarge,
-    /// There were more files (or directories, or levels) than are looked at.
+    /// There were more files (or directories, or levels) than we look at.
     TooMany,
     /// The guest took away our permission to read it, or reading failed.
     Unreadable,
@@ -177,7 +177,8 @@ impl SkipReason {
 /// What a run cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// From the start of the sandbox to the end of its last process; of a run that was promoted, from the start of the first one.
+    /// From the start of the sandbox to the end of its last process; for a promoted run, from the start of the first
+    /// run.
     pub wall: Duration,
     /// CPU time of the run's processes.
     pub cpu: Duration,
@@ -194,9 +195,9 @@ pub struct Usage {
 pub enum CpuSource {
     /// A cgroup: all processes.
     Cgroup,
-    /// `getrusage` of the run's reaper: all processes, as they ended by themselves.
+    /// `getrusage` of the run's reaper: all processes that ended by themselves.
     Rusage,
-    /// `/proc`, looked at just before the run was ended: all processes, to a hundredth of a second.
+    /// `/proc`, read just before the run was ended: all processes, to a hundredth of a second.
     Procfs,
     /// The clock of the thread that a wasm instance ran on.
     Thread,
@@ -209,9 +210,9 @@ pub enum MemorySource {
     Cgroup,
     /// `getrusage` of the run's reaper: the largest single process.
     Rusage,
-    /// `/proc`, looked at every few milliseconds: all processes together, pages that they share counted for each.
+    /// `/proc`, read every few milliseconds: all processes together, with shared pages counted once for each.
     Procfs,
-    /// The size of a wasm instance's memory, what it shares with its snapshot included, and of its files.
+    /// The size of a wasm instance's memory, including what it shares with its snapshot, and of its files.
     Linear,
 }
 

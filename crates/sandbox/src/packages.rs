@@ -1,4 +1,4 @@
-//! Packages: what a program imports beside its language, made ready before it runs.
+//! Packages: what a program imports beyond its language, made ready before it runs.
 
 use std::any::Any;
 use std::fmt;
@@ -8,16 +8,17 @@ use std::time::Duration;
 
 use crate::{BoxFuture, EngineError, EngineId, Language, LiveOutput, Plan, Principal, Refusal};
 
-/// Makes packages ready. Installing is no part of a run: it has another sandbox, with a way to the registries and without the program.
+/// Makes packages ready. Installing is not part of a run: it has a sandbox of its own, with a way out to the registries
+/// and without the program.
 pub trait Packages: Send + Sync + fmt::Debug {
-    /// What the program wants beside its language, by its caller's word or by its own; `None` for most.
+    /// What the program wants beyond its language, going by its caller or by its own text; `None` for most.
     fn wants(&self, plan: &Plan) -> Result<Option<Wanted>, Refusal>;
 
-    /// What somebody wants without a program: every package of theirs, checked.
+    /// What someone wants without a program: every package they name, checked.
     fn check(&self, kind: LayerKind, caller: &Principal, packages: &[String]) -> Result<Wanted, Refusal>;
 
-    /// Everything that is wanted, for runs on this engine. `live` is told what is done when that takes a while. Dropping the future ends
-    /// it and leaves nothing behind.
+    /// Provides everything that is wanted, for runs on this engine. If that takes a while, `live` is told what is being
+    /// done. Dropping the future ends it and leaves nothing behind.
     fn provide<'a>(
         &'a self,
         wanted: &'a Wanted,
@@ -25,8 +26,9 @@ pub trait Packages: Send + Sync + fmt::Debug {
         live: &'a mut dyn LiveOutput,
     ) -> BoxFuture<'a, Result<Provided, ProvideError>>;
 
-    /// Changes the environment that the caller's Python programs run in: it has what is wanted from now on, for everybody who uses it. For
-    /// operators who gave that environment away; nothing else of belljar writes to it.
+    /// Changes the environment that the caller's Python programs run in: from now on it has what is wanted, for
+    /// everyone who uses it. Only for operators who have given that environment over to this; nothing else in belljar
+    /// writes to it.
     fn change_environment<'a>(
         &'a self,
         wanted: &'a Wanted,
@@ -35,7 +37,7 @@ pub trait Packages: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<Changed, ProvideError>>;
 }
 
-/// What the client said that changed an environment.
+/// What the package client printed while changing an environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changed {
     /// On its standard output.
@@ -44,22 +46,23 @@ pub struct Changed {
     pub stderr: String,
 }
 
-/// What a program wants beside its language. Every entry was checked.
+/// What a program wants beyond its language. Every entry has been checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     /// Whose packages.
     pub kind: LayerKind,
     /// On whose behalf.
     pub caller: Principal,
-    /// The versions of Python that the program says it runs with, such as `>=3.11`.
+    /// The Python versions that the program says it runs with, such as `>=3.11`.
     pub requires_python: Option<String>,
-    /// What its caller named, or the program in its own metadata: without it there is no run.
+    /// What its caller named, or the program's own metadata: without these there is no run.
     pub named: Vec<String>,
-    /// What it imports and nobody named: tried, and left to the program's own error where there is no such package.
+    /// What it imports without anyone having named it: attempted, and if there is no such package, left to the
+    /// program's own error.
     pub imported: Vec<Imported>,
 }
 
-/// A package that a program needs for something that it imports.
+/// A package that provides something that a program imports.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Imported {
     /// What the program calls it.
@@ -69,7 +72,7 @@ pub struct Imported {
 }
 
 impl LayerKind {
-    /// The packages of a language, for those that have some.
+    /// The kind of packages that a language has, if it has any.
     pub fn of(language: &Language) -> Option<Self> {
         match language.id {
             "python" => Some(Self::Python),
@@ -88,25 +91,25 @@ pub enum LayerKind {
     Node,
 }
 
-/// What became of a wish.
+/// What was provided for a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provided {
     /// Where it is; `None` when the engine has everything already.
     pub layer: Option<Layer>,
-    /// How long that took.
+    /// How long it took.
     pub took: Duration,
     /// Whether it was there already.
     pub cached: bool,
     /// Imports that nothing provides.
     pub unknown: Vec<String>,
-    /// Why imports are not there although there may be packages for them.
+    /// Why imports are missing although there may be packages for them.
     pub problem: Option<String>,
 }
 
-/// Packages in a folder that nobody changes any more.
+/// Packages in a folder that is never changed again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// Whose.
+    /// Whose packages.
     pub kind: LayerKind,
     /// A name that no other layer has.
     pub id: String,
@@ -116,7 +119,7 @@ pub struct Layer {
     pub pack: Option<PathBuf>,
     /// What is in it, by name.
     pub packages: Vec<PackageVersion>,
-    /// As long as somebody has this, it stays.
+    /// The layer is not removed as long as someone has this.
     pub held: Held,
 }
 
@@ -137,7 +140,7 @@ impl fmt::Debug for Held {
     }
 }
 
-/// Who holds a layer is no part of what it is.
+/// Who holds a layer is not part of its identity.
 impl PartialEq for Held {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -170,10 +173,10 @@ pub enum ProvideError {
     /// Not on this engine; the phrase says why.
     #[error("{0}")]
     Unsuited(String),
-    /// The engine's Python is none that the program says it runs with; the phrase says which.
+    /// The engine's Python is not one that the program says it runs with; the phrase says which.
     #[error("{0}")]
     WrongPython(String),
-    /// The operator has to, or we.
+    /// The operator has to, or we do.
     #[error(transparent)]
     Failed(#[from] EngineError),
 }

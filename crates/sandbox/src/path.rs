@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 
 /// A relative path that stays inside the workspace by its text alone: UTF-8, no `..`, no empty or control-character names.
 ///
-/// That a directory on the way is no symbolic link is not known here; whoever opens it must not follow any.
+/// Whether a directory in the path is a symbolic link is not known here; whoever opens it must not follow any.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkspacePath(String);
 
@@ -28,7 +28,7 @@ pub enum PathError {
     /// NUL, newline or another control character.
     #[error("it contains a control character")]
     ControlCharacter,
-    /// Longer than the kernel takes.
+    /// Longer than the kernel accepts.
     #[error(
         "it is longer than {} bytes, or a name in it longer than {}",
         WorkspacePath::MAX_LENGTH,
@@ -143,7 +143,7 @@ mod tests {
             prop_assert!(!path.as_str().contains(char::is_control));
             prop_assert!(path.as_str().len() <= WorkspacePath::MAX_LENGTH);
             prop_assert!(path.as_str().split('/').all(|name| name.len() <= WorkspacePath::MAX_NAME));
-            // What was checked is not changed by checking it again.
+            // Checking again does not change a path that was checked.
             prop_assert_eq!(WorkspacePath::new(path.as_str()), Ok(path));
         }
     }

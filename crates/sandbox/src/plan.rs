@@ -1,4 +1,4 @@
-//! A request that was checked.
+//! A request that has been checked.
 
 use std::time::Duration;
 
@@ -7,8 +7,9 @@ use crate::{
     Variable, WorkspacePath,
 };
 
-/// A run that may start. Only [`Policy::admit`](crate::Policy::admit) makes one, so whoever holds it knows that every field was checked:
-/// the language exists, paths stay inside the workspace, limits and grants are within the operator's.
+/// A run that may start. Only [`Policy::admit`](crate::Policy::admit) makes one, so whoever holds it knows that every
+/// field was checked: the language exists, paths stay inside the workspace, limits and grants are within what the
+/// operator allows.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub(crate) language: &'static Language,
@@ -31,7 +32,7 @@ pub struct Plan {
     pub(crate) collect: Collect,
 }
 
-/// An input file whose path was checked.
+/// An input file whose path has been checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedFile {
     /// Where it goes.
@@ -71,12 +72,12 @@ impl Plan {
         &self.env
     }
 
-    /// Arguments for the compiler, each of them harmless.
+    /// Arguments for the compiler, each of them checked to be harmless.
     pub fn compiler_args(&self) -> &[String] {
         &self.compiler_args
     }
 
-    /// The input files that are to be compiled and linked with the program.
+    /// The input files to compile and link with the program.
     pub fn more_sources(&self) -> Vec<&PlannedFile> {
         crate::compiling::more_sources(self.language.id, &self.code, &self.files)
     }
@@ -91,7 +92,7 @@ impl Plan {
         &self.variables
     }
 
-    /// Packages that its caller named, unchecked but for their number and size.
+    /// Packages that its caller named, unchecked except for their number and size.
     pub fn packages(&self) -> &[String] {
         &self.packages
     }
@@ -101,7 +102,8 @@ impl Plan {
         self.layer.as_ref()
     }
 
-    /// The same in a workspace that has these files already, all of which come back with what is in them if they change.
+    /// The same plan in a workspace that already has these files. Any that the run changes come back with their
+    /// contents.
     #[must_use]
     pub fn in_workspace(mut self, files: Vec<PlannedFile>) -> Self {
         let given = std::mem::take(&mut self.files);
@@ -111,7 +113,7 @@ impl Plan {
         self
     }
 
-    /// The same run of another text.
+    /// The same run with another program text.
     #[must_use]
     pub fn with_code(mut self, code: Vec<u8>) -> Self {
         self.code = code;
@@ -145,14 +147,14 @@ impl Plan {
         &self.limits
     }
 
-    /// The same run with less time, for when some of it is gone.
+    /// The same run with less time, once some of it is gone.
     #[must_use]
     pub fn within(mut self, wall: Duration) -> Self {
         self.limits.wall = self.limits.wall.min(wall);
         self
     }
 
-    /// The same in a session that was opened with these hosts.
+    /// The same plan in a session that was opened with these hosts.
     #[must_use]
     pub fn in_network(mut self, hosts: Vec<HostPattern>) -> Self {
         self.network = hosts;
@@ -169,7 +171,7 @@ impl Plan {
         &self.network
     }
 
-    /// All that it is granted outside of its sandbox, as results tell it.
+    /// Everything it is granted outside of its sandbox, in the form used in results.
     pub fn granted(&self) -> Vec<String> {
         let network = self.network.iter().map(|pattern| format!("network {pattern}"));
         network.chain(self.folders.iter().map(ToString::to_string)).collect()

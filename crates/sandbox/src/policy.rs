@@ -14,7 +14,7 @@ use crate::{
 /// What the operator allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// What a run gets that asks for nothing.
+    /// What a run gets if it asks for nothing.
     pub defaults: Limits,
     /// What a run can ask for.
     pub ceilings: Limits,
@@ -36,7 +36,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The largest program. Bigger data belongs into `files`.
+    /// The largest program. Larger data belongs in `files`.
     pub const MAX_CODE: Bytes = Bytes::mib(16);
     /// The largest standard input.
     pub const MAX_STDIN: Bytes = Bytes::mib(64);
@@ -84,7 +84,7 @@ impl Policy {
         })
     }
 
-    /// The limits of a request that asks for nothing. An operator's ceiling below the default wins.
+    /// The limits of a request that asks for none. If an operator's ceiling is below the default, the ceiling wins.
     pub fn usual_limits(&self) -> Limits {
         let (default, ceiling) = (&self.defaults, &self.ceilings);
         Limits {
@@ -98,12 +98,12 @@ impl Policy {
         }
     }
 
-    /// The choice of engine of a request that asks for nothing.
+    /// The engine choice of a request that makes none.
     pub fn usual_engine(&self) -> EngineChoice {
         self.engine(EngineChoice::Auto, &self.network.always).unwrap_or_default()
     }
 
-    /// WebAssembly has nothing behind its calls that could lead outside, so what is granted only the native engine can give.
+    /// Nothing behind WebAssembly's calls could lead outside, so only the native engine can give what is granted.
     fn engine(&self, asked: EngineChoice, network: &[HostPattern]) -> Result<EngineChoice, Refusal> {
         let granted = match (network.is_empty(), self.folders.is_empty()) {
             (true, true) => return Ok(asked),
@@ -146,7 +146,7 @@ impl Policy {
     }
 }
 
-/// The limit asked for, or the default; refused below the floor and above the ceiling.
+/// The limit asked for, or the default; refused if below the floor or above the ceiling.
 fn within<T: Ord + Copy>(
     name: &'static str,
     asked: Option<T>,

@@ -11,8 +11,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// `argument` is the request's field at fault, as callers write it; `message` is one sentence without a full stop; `hint` says what
-    /// would work.
+    /// `argument` is the request's field at fault, spelled as callers write it; `message` is one sentence without a
+    /// full stop; `hint` says what would work.
     pub fn new(argument: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { argument, message: message.into(), hint: hint.into() }
     }

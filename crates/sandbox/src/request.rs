@@ -20,16 +20,16 @@ pub struct Request {
     pub args: Vec<String>,
     /// Environment variables, over the engine's own.
     pub env: Vec<(String, String)>,
-    /// Arguments for the compiler, of languages that have one.
+    /// Arguments for the compiler, in languages that have one.
     pub compiler_args: Vec<String>,
     /// Files put into the workspace before the start.
     pub files: Vec<InputFile>,
-    /// Variables that the program finds set, for languages that can have them.
+    /// Variables that the program finds set, in languages that support this.
     pub variables: Vec<Variable>,
-    /// Packages that it imports, as its language's registry names them. Python's may say which module they are for
-    /// (`opencv-python as cv2`), for which no other is looked for then.
+    /// Packages that it imports, named as in its language's registry. Python's may say which module they are for
+    /// (`opencv-python as cv2`); no other package is then looked for to provide that module.
     pub packages: Vec<String>,
-    /// The session that it runs in; without one it starts from nothing and leaves nothing.
+    /// The session to run in; without one, the run starts from nothing and leaves nothing.
     pub session: Option<String>,
     /// On whose behalf it runs.
     pub principal: Principal,
@@ -64,11 +64,11 @@ pub struct InputFile {
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// Its value, as JSON text that whoever made the request has from a parser.
+    /// Its value, as JSON text that came from a parser.
     pub json: String,
 }
 
-/// A caller as the server tells callers apart. Two principals never share a process that hosts guests.
+/// A caller, as the server tells callers apart. Two principals never share a process that hosts guests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Principal(String);
 
@@ -95,7 +95,7 @@ impl fmt::Display for Principal {
 /// The caller's choice of engine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// The best one that can serve the request.
+    /// The best engine that can serve the request.
     #[default]
     Auto,
     /// This one or a refusal.

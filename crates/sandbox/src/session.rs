@@ -1,11 +1,11 @@
-//! Sessions: a workspace, and in it one live interpreter per language, that stay between runs.
+//! Sessions: a workspace with one live interpreter per language, both of which stay between runs.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
 
 use crate::{BoxFuture, Bytes, EngineError, LiveOutput, Outcome, Plan, Refusal, WorkspacePath};
 
-/// What a caller calls a session. Names are each caller's own.
+/// A caller's name for a session. Every caller has its own names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionName(String);
 
@@ -13,7 +13,8 @@ impl SessionName {
     /// The longest name, in bytes.
     pub const MAX_LENGTH: usize = 64;
 
-    /// Checks a caller's name: it is part of addresses, so only what needs no escaping there.
+    /// Checks a caller's name: it becomes part of addresses, so only characters that need no escaping there are
+    /// allowed.
     pub fn new(name: &str) -> Result<Self, Refusal> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         let wrong = if name.is_empty() {
@@ -43,29 +44,30 @@ impl fmt::Display for SessionName {
     }
 }
 
-/// A session in an engine. Its calls come one at a time. Dropping it ends everything that is in it.
+/// A session in an engine. Calls come one at a time. Dropping it ends everything in it.
 pub trait Session: Send + fmt::Debug {
-    /// Runs a cell: the plan's program in its language's live interpreter, which is started if there is none. Languages without one run it
-    /// as a program of its own, in the same workspace.
+    /// Runs a cell: the plan's program in its language's live interpreter, which is started if there is none. Languages
+    /// without one run it as a program of its own, in the same workspace.
     ///
-    /// The plan's time and CPU limits hold for this cell; its other limits are the session's from the start. A cell whose time is over is
-    /// interrupted, and what stays of its interpreter is in [`Outcome::state`]. After the future was dropped, [`Session::settle`] comes next.
+    /// The plan's time and CPU limits hold for this cell; its other limits are fixed when the session is opened. A cell
+    /// that runs out of time is interrupted, and what is left of its interpreter is in [`Outcome::state`]. If the
+    /// future was dropped, [`Session::settle`] must be called next.
     fn run<'a>(&'a mut self, plan: Plan, live: &'a mut dyn LiveOutput) -> BoxFuture<'a, Result<Outcome, SessionError>>;
 
-    /// Ends a cell whose future was dropped, as when its time is over.
+    /// Ends a cell whose future was dropped, as if its time were up.
     fn settle(&mut self) -> BoxFuture<'_, ()>;
 
-    /// Whether its workspace is there. Where it is not, nothing works but dropping it.
+    /// Whether its workspace still exists. If not, all that can be done is drop it.
     fn is_alive(&self) -> bool;
 
     /// Languages that have a live interpreter.
     fn languages(&self) -> Vec<&'static str>;
 
-    /// What everything in it may have together.
+    /// How much memory everything in it may use together.
     fn memory(&self) -> Bytes;
 
-    /// Writes a file of the workspace, and makes the folders on its way; says how large it is then. What was there before is either gone
-    /// or as it was.
+    /// Writes a file of the workspace, making the folders on its path, and returns its size afterwards. The old
+    /// contents are either replaced or left as they were.
     fn write<'a>(
         &'a mut self,
         path: &'a WorkspacePath,
@@ -76,10 +78,11 @@ pub trait Session: Send + fmt::Debug {
     /// Reads a part of a file of the workspace.
     fn read<'a>(&'a mut self, path: &'a WorkspacePath, part: FilePart) -> BoxFuture<'a, Result<FileRead, FileError>>;
 
-    /// What is in a folder of the workspace and in those below it, by path, up to [`FolderEntry::MAX_COUNT`], and one more where there are more.
+    /// What is in a folder of the workspace and below it, by path: up to [`FolderEntry::MAX_COUNT`] entries, and one
+    /// more if there are more.
     fn list<'a>(&'a mut self, folder: Option<&'a WorkspacePath>) -> BoxFuture<'a, Result<Vec<FolderEntry>, FileError>>;
 
-    /// A session of its own with the same memory and files. Refused where an interpreter is a process.
+    /// A new session with the same memory and files. Refused where an interpreter is a process.
     fn fork(&mut self) -> BoxFuture<'_, Result<Box<dyn Session>, SessionError>> {
         Box::pin(std::future::ready(Err(SessionError::Refused(cannot_be_copied()))))
     }
@@ -98,13 +101,13 @@ fn cannot_be_copied() -> Refusal {
     )
 }
 
-/// Why a session does not do what it is asked for.
+/// Why a session does not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The caller has to change something.
     #[error(transparent)]
     Refused(Refusal),
-    /// The operator's to mend, or ours.
+    /// The operator or we have to fix it.
     #[error(transparent)]
     Failed(#[from] EngineError),
 }
@@ -114,25 +117,26 @@ pub enum SessionError {
 pub enum SessionState {
     /// Variables, imports and files are what the cell left.
     Kept,
-    /// The interpreter is gone and with it all variables; files are there. Why, in one phrase.
+    /// The interpreter is gone, and all variables with it; files are there. Why, in one phrase.
     Lost(String),
-    /// Files are gone too, with the process that held the session: the cell was the first of a new one.
+    /// The process that held the session ended, and files are gone too: the cell was the first of a new session.
     Gone,
 }
 
 impl SessionState {
-    /// For the first cell of a language whose interpreter ended while nobody was told: with a cell that was given up, or another language's.
+    /// For the first cell of a language whose interpreter ended without anyone being told: during a cell that was given
+    /// up, or one in another language.
     pub fn lost_before() -> Self {
         Self::Lost("its interpreter had ended before this cell, which began a new one".to_owned())
     }
 }
 
-/// What becomes of what is in a file already.
+/// What happens to a file's existing contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteMode {
-    /// It goes.
+    /// They go.
     Replace,
-    /// What is written comes behind it.
+    /// The new contents come after them.
     Append,
 }
 
@@ -148,20 +152,20 @@ pub struct FilePart {
 /// Bytes of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRead {
-    /// Those that were asked for, as far as there are any.
+    /// Those that were asked for, as far as they exist.
     pub bytes: Vec<u8>,
     /// The size of the whole file.
     pub size: u64,
 }
 
-/// What is in a workspace.
+/// An entry of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderEntry {
     /// Its path in the workspace, with everything unprintable escaped.
     pub path: String,
     /// What it is.
     pub kind: EntryKind,
-    /// Its size in bytes, of files.
+    /// Its size in bytes, for files.
     pub size: u64,
 }
 
@@ -170,18 +174,18 @@ impl FolderEntry {
     pub const MAX_COUNT: usize = 2_000;
 }
 
-/// What is behind a name.
+/// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
     File,
     /// A folder.
     Folder,
-    /// A link, a FIFO, a socket: nothing that is read or written here.
+    /// A link, FIFO or socket: never read or written here.
     Other,
 }
 
-/// Why a file cannot be had.
+/// Why a file is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// Nothing has that name.
@@ -190,10 +194,10 @@ pub enum FileError {
     /// It is a folder.
     #[error("it is a folder")]
     IsFolder,
-    /// A name on its way is a file's.
+    /// A name in its path is a file's.
     #[error("it is no folder, or is below a file")]
     NotFolder,
-    /// A link, a FIFO, a socket or a device, or one of them is on its way.
+    /// A link, a FIFO, a socket or a device, or there is one in its path.
     #[error("it is a link or a special file, which is not followed")]
     Special,
     /// The workspace has no room.
@@ -202,7 +206,7 @@ pub enum FileError {
     /// The guest took away our permission.
     #[error("its permissions do not allow it")]
     Denied,
-    /// The operator's to mend, or ours.
+    /// The operator or we have to fix it.
     #[error(transparent)]
     Failed(#[from] EngineError),
 }

@@ -16,9 +16,9 @@ use crate::event::Cancel;
 use crate::lock::Lock;
 use crate::steps::{Output, RecipeStep};
 
-/// Runs the recipe and watches us. Standard input is a pipe that ends when belljar does, however it does; then everything in this process
-/// group ends too. Standard error comes as a lock, which everything that the recipe starts inherits and so holds. What this shell itself
-/// would say ("Killed") goes nowhere.
+/// Runs the recipe and watches us. Standard input is a pipe that ends when belljar does, however that happens; then
+/// everything in this process group is ended too. Standard error is a lock, which everything that the recipe starts
+/// inherits and so holds. What this shell itself would say ("Killed") goes nowhere.
 const LEASH: &str = r#"
 exec 3<&0 4>&2 5>&1 </dev/null >/dev/null 2>&1
 (read -r _ <&3; kill -KILL 0) 4>&- 5>&- &
@@ -145,13 +145,13 @@ struct Running {
     /// Its standard input, which is held open in here, is the leash.
     child: Child,
     output: Receiver<Vec<u8>>,
-    /// Then its number may be another's.
+    /// Once it is reaped, its number may be another's.
     is_reaped: bool,
 }
 
 impl Running {
     fn has_ended(&self) -> bool {
-        // Not reaped yet, so that the group's number is still its own when what is left of it is ended.
+        // Not reaped yet, so the group's number is still its own while the rest of the group is ended.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         !matches!(self.pid().map(|pid| waitid(WaitId::Pid(pid), options)), Some(Ok(None)))
     }

@@ -1,7 +1,7 @@
 //! One process at a time.
 //!
-//! A lock is the kernel's (`flock`): it is free as soon as nobody holds its file open, however they ended. The file stays, for removing one
-//! that somebody is about to lock would leave two who believe to hold it.
+//! A lock is the kernel's (`flock`): it is free as soon as nobody holds its file open, however its holder ended. The
+//! file stays: if it were removed while somebody is about to lock it, two could believe that they hold the lock.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -19,7 +19,7 @@ use crate::event::{Cancel, Reporter};
 /// How soon a waiting process notices that a lock is free, or that it should stop.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Of what a holder says about itself. It is one of us, but the file may be damaged.
+/// The most that is read of what a holder says about itself. The holder is one of us, but the file may be damaged.
 const MOST_WORDS: u64 = 128;
 
 /// A lock that is held until it is dropped, and by every process that holds a duplicate.
@@ -27,7 +27,7 @@ const MOST_WORDS: u64 = 128;
 pub(crate) struct Lock(File);
 
 impl Lock {
-    /// Waits until the lock is ours. `purpose` is what others are told who wait for it in turn.
+    /// Waits until the lock is ours. `purpose` is shown to others who wait for it meanwhile.
     pub(crate) fn take(
         path: &Path,
         purpose: &str,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 
-/// Larger than any manifest; a larger file is none.
+/// Larger than any manifest.
 pub(crate) const MOST_MANIFEST: u64 = 64 << 10;
 
 /// What a runtime is built from, and how long a word about it may be. Together they fit into [`MOST_MANIFEST`].

@@ -11,7 +11,8 @@ use crate::digest::Hashing;
 use crate::error::{FileError, at};
 use crate::manifest::FileFacts;
 
-/// Something in the cache, or above it, that somebody else has in hand. Not used, and not repaired either: it may be evidence.
+/// Something in the cache, or above it, that somebody else controls. Not used, and not repaired either: it may be
+/// evidence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Untrusted {
     /// Another user owns it.
@@ -62,8 +63,8 @@ pub(crate) fn check_file(path: &Path) -> Result<Option<u64>, FileError> {
     Ok(Some(metadata.len()))
 }
 
-/// Whether somebody else could exchange what `path`, without links in it, names: every folder above it belongs to us or to the system,
-/// and others may at most add to it.
+/// Checks that nobody else could exchange what `path`, without links in it, names: every folder above it belongs to us
+/// or to the system, and others may at most add to it.
 pub(crate) fn check_way_to(path: &Path) -> Result<(), FileError> {
     for folder in path.ancestors().skip(1) {
         let metadata = fs::symlink_metadata(folder).map_err(at("look at", folder))?;

@@ -21,7 +21,7 @@ use crate::temporary::Temporary;
 use crate::tools;
 use crate::{PACK, REACTOR, SNAPSHOT, Scratch, Setup, TREE};
 
-/// Larger than any snapshot, pack or list of facts; who sizes them is a recipe, or whoever made an import.
+/// Larger than any snapshot, pack or list of facts. A recipe, or whoever made an import, decides how large those are.
 pub(crate) const MOST_SNAPSHOT: u64 = 1 << 30;
 pub(crate) const MOST_PACK: u64 = 1 << 30;
 const MOST_FACTS: u64 = 64 << 10;
@@ -75,8 +75,8 @@ impl fmt::Display for Summary {
 impl Setup {
     /// Makes these runtimes usable, and those that they build upon, in the catalogue's order. One that fails does not stop the others.
     ///
-    /// Does what is missing and nothing else, once a machine: who comes second waits for who came first, and finds it done. A process that
-    /// dies leaves the old state or the new; the next goes on where it stopped.
+    /// Does only what is missing, once a machine: a second process waits for the first, and finds it done. A process
+    /// that dies leaves the old state or the new; the next one goes on where it stopped.
     pub fn provision(&self, wanted: &[&'static Runtime], cancel: &Cancel, events: &mut dyn FnMut(Event)) -> Summary {
         let mut summary = Summary { outcomes: Vec::new() };
         for runtime in catalogue::with_bases(wanted) {
@@ -105,7 +105,7 @@ impl Setup {
             return Ok((*installed, How::Found));
         }
         let lock = Lock::take(&layout.lock(runtime.name), &purpose(runtime), cancel, reporter)?;
-        // Who held it before us may have done everything.
+        // The holder before us may have done everything.
         let how = match self.todo(&layout, runtime)? {
             Todo::Nothing(installed) => return Ok((*installed, How::Found)),
             Todo::Compile(manifest) => {
@@ -236,7 +236,7 @@ impl Setup {
             .map_err(|source| SetupError::Finish { step: "compile the snapshot", source })?;
         let facts = adopt(&module, "module.cwasm", u64::MAX)?;
         let place = layout.module(runtime, snapshot, self.machine());
-        // One that is replaced is damaged: at no time does its record stand beside another module.
+        // A module is only replaced if it is damaged; at no time does its record stand beside another module.
         fs::remove_file(store::record_of(&place)).ok();
         private::publish(&module, &place)?;
         let record = Record::new(snapshot, self.finish.machine_key(), facts);

@@ -175,7 +175,8 @@ impl Setup {
         Digest::of_parts([self.finish.machine_key().as_bytes()])
     }
 
-    /// Removes what is of no more use of a runtime. `_lock` is the runtime's: nobody is about to refer to a file that nobody refers to.
+    /// Removes what is no longer of use to a runtime. `_lock` is the runtime's: nobody is about to refer to a file that
+    /// nobody refers to yet.
     pub(crate) fn sweep(&self, layout: &Layout, current: &Installed, _lock: &Lock) -> Result<(), FileError> {
         let runtime = current.runtime;
         let folder = layout.runtime(runtime);

@@ -111,7 +111,7 @@ impl Setup {
             return Ok((tool, How::Found));
         }
         let _lock = Lock::take(&layout.lock(runtime.name), &purpose(runtime), cancel, reporter)?;
-        // Who held it before us may have got it; `build` looks.
+        // The holder before us may have got it; `build` looks.
         self.build(&layout, runtime, cancel, reporter)?;
         let tool = self.tool_in(&layout, runtime)?.ok_or(SetupError::FinishResult { what: runtime.name })?;
         // Behind walls a guest of a root server is another user. Nobody can come to this folder but through ours.

@@ -25,7 +25,7 @@ impl<'code> Cursor<'code> {
         self.at = self.code.len().min(self.at + 1);
     }
 
-    /// Moves behind `text`, if it is next.
+    /// Moves past `text`, if it is next.
     pub(crate) fn eat(&mut self, text: &str) -> bool {
         let is_next = self.code.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(text.as_bytes()));
         if is_next {
@@ -34,7 +34,7 @@ impl<'code> Cursor<'code> {
         is_next
     }
 
-    /// Moves behind a backslash and what it escapes, which may be the end of a line.
+    /// Moves past a backslash and what it escapes, which may be the end of a line.
     pub(crate) fn eat_escape(&mut self) {
         self.bump();
         if !self.eat("\r\n") {

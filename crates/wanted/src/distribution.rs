@@ -20,8 +20,8 @@ pub fn distribution_for(module: &str) -> Option<Cow<'_, str>> {
     is_asked_for.then(|| normalise(top))
 }
 
-/// The distribution that has `module`, where it is known and called otherwise: `cv2` is in `opencv-python-headless`. The longest
-/// part of a dotted name counts: `google.cloud.storage.blob` is in `google-cloud-storage`.
+/// The distribution that has `module`, if it is a known one with another name: `cv2` is in `opencv-python-headless`.
+/// The longest part of a dotted name counts: `google.cloud.storage.blob` is in `google-cloud-storage`.
 pub fn distribution_of(module: &str) -> Option<&'static str> {
     let mut known = Some(module);
     while let Some(prefix) = known {
@@ -80,7 +80,7 @@ static DISTRIBUTIONS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     include_str!("distribution/distributions.txt").lines().filter_map(|line| line.split_once(' ')).collect()
 });
 
-/// Names that distributions share. There is nothing called so, or it is somebody else's.
+/// Namespaces that distributions share. No distribution has this name, or it is somebody else's.
 const NAMESPACES: &[&str] = &[
     "azure",
     "azure.ai",

@@ -1,9 +1,9 @@
 use std::collections::HashSet;
 
-/// The most names that are kept of one text. No program imports more; whoever writes one that does would have its reader keep and look up
-/// all of them.
+/// The most names that are kept of one text. No program imports more, and if one did, whoever reads it would have to
+/// keep and look up all of them.
 const MOST: usize = 4_096;
-/// The longest of them, in bytes. No registry has one that comes near it, and what is longer would have to be kept whole.
+/// The longest of them, in bytes. No registry has one that comes near it, and a longer one would have to be kept whole.
 const LONGEST: usize = 1_024;
 
 /// Names in the order in which they were found, each once.

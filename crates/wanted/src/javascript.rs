@@ -22,8 +22,8 @@ pub fn javascript_imports(code: &str) -> Vec<String> {
     found.into_names()
 }
 
-/// The program with `npm:zod@^3/v4` as `zod/v4` wherever it imports that, which is how all but Deno know a package. Its lines stay where
-/// they are. A module of Node's own that has the package's name comes before it.
+/// The program with `npm:zod@^3/v4` as `zod/v4` wherever it imports that: the form that everything but Deno knows. Its
+/// lines stay where they are. A module of Node's own with the package's name comes before it.
 pub fn with_bare_packages(code: &str) -> Cow<'_, str> {
     let mut text = String::new();
     let mut rest = 0;

@@ -116,8 +116,9 @@ pub(crate) mod oflags {
     pub(crate) const ALL: u32 = (1 << 4) - 1;
 }
 
-/// `rights`. Only `FD_READ` and `FD_WRITE` decide anything here; the rest are what libraries want to see in a descriptor. As in wasmtime,
-/// the one to truncate by path is never said to be there: it invites programs to give it up, which cannot be done.
+/// `rights`. Only `FD_READ` and `FD_WRITE` decide anything here; the rest are what libraries want to see in a
+/// descriptor. As in wasmtime, the right to truncate by path is never reported: it invites programs to give it up,
+/// which cannot be done.
 pub(crate) mod rights {
     pub(crate) const FD_DATASYNC: u64 = 1 << 0;
     pub(crate) const FD_READ: u64 = 1 << 1;

@@ -1,7 +1,7 @@
 //! The functions of `wasi_snapshot_preview1`, by topic.
 //!
-//! Each is a method of [`Call`] that gives `Ok`, an error number for the guest, or its end; the method of [`Context`] of the same name,
-//! which the embedder links, is made from the list of functions.
+//! Each is a method of [`Call`] that returns `Ok`, an error number for the guest, or the guest's end. The method of
+//! [`Context`] of the same name, which the embedder links, is generated from the list of functions.
 
 mod arguments;
 mod clocks;

@@ -112,13 +112,13 @@ impl<H: Host> Context<H> {
         self.file_system.usage()
     }
 
-    /// Puts another disk in the place of this context's, and this one's there. Open descriptors belong to a disk: whoever takes it away brings
-    /// it back before the guest goes on.
+    /// Swaps this context's disk with another. Open descriptors belong to a disk: whoever takes it away brings it back
+    /// before the guest goes on.
     pub fn swap_disk(&mut self, disk: &mut Disk) {
         self.file_system.swap_disk(disk);
     }
 
-    /// Puts another image beneath the disk. What the guest has open of the old one is lost to it.
+    /// Puts another image beneath the disk. Whatever the guest has open in the old one is lost to it.
     pub fn set_image(&mut self, image: &Image) {
         self.file_system.set_image(image);
     }
@@ -132,7 +132,7 @@ impl<H: Host> Context<H> {
         }
     }
 
-    /// The same guest once more, for another host: what it has open and what it was given. Its disk is not copied with it.
+    /// A copy of the guest, for another host: what it has open and what it was given, but not its disk.
     #[must_use]
     pub fn fork(&self, host: H, image: &Image) -> Self {
         let mut fork = Self::new(host, image, Quota { bytes: 0, entries: 0 });
@@ -153,7 +153,7 @@ impl<H: Host> Context<H> {
         &mut self.host
     }
 
-    /// Ends the run: the host back, and what is in the workspace.
+    /// Ends the run. Returns the host, and what is in the workspace.
     pub fn into_workspace(self) -> (H, Workspace) {
         (self.host, Workspace::collect(self.file_system, self.inputs))
     }

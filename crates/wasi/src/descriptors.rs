@@ -30,7 +30,7 @@ pub(crate) struct OpenFile {
 #[derive(Debug, Clone)]
 pub(crate) struct OpenDirectory {
     pub(crate) node: Node,
-    /// Where the listing ends that was started last.
+    /// Where the most recent listing ends.
     pub(crate) listing_end: u64,
     pub(crate) origin: Origin,
 }
@@ -103,7 +103,7 @@ impl Descriptors {
         }
     }
 
-    /// The lowest number that is free. Asked before a file is made or cut, so that a full table has no effects.
+    /// The lowest free number. Asked for before a file is made or truncated, so that a full table has no effects.
     pub(crate) fn vacancy(&self) -> Result<usize, Errno> {
         let number = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
         if number < MAX_DESCRIPTORS { Ok(number) } else { Err(Errno::Mfile) }
@@ -123,7 +123,7 @@ impl Descriptors {
         self.slots.get_mut(fd as usize).and_then(Option::take).ok_or(Errno::Badf)
     }
 
-    /// Puts one descriptor in the place of another, both of which are open. Gives back what was there.
+    /// Moves one open descriptor over another. Returns what was there.
     pub(crate) fn renumber(&mut self, from: u32, to: u32) -> Result<Option<Descriptor>, Errno> {
         self.get(to)?;
         self.get(from)?;

@@ -124,7 +124,7 @@ impl FileSystem {
         self.inodes.usage()
     }
 
-    /// Puts another writable part in the place of this one's, and this one's there.
+    /// Swaps the writable part with another.
     pub(crate) fn swap_disk(&mut self, disk: &mut Disk) {
         std::mem::swap(&mut self.inodes, disk.inodes_mut());
     }

@@ -1,5 +1,5 @@
-//! A disk and what guests have open on it as bytes, and back. Bytes may come from anywhere: nothing in them is believed, and what is made of
-//! them is made as a guest would make it.
+//! Writes a disk, and what guests have open on it, as bytes, and reads them back. The bytes may come from anywhere:
+//! nothing in them is believed, and what they describe is made as a guest would make it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -104,7 +104,7 @@ impl SaveReader<'_> {
     pub fn bytes(&mut self, most: u64) -> Result<Vec<u8>, RestoreError> {
         let count = self.count(most)?;
         let mut bytes = Vec::new();
-        // Memory is taken as bytes come: a number alone takes none.
+        // Memory is allocated as bytes come: a large number alone allocates none.
         if (&mut *self.0).take(count).read_to_end(&mut bytes)? as u64 != count {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
@@ -166,7 +166,7 @@ fn save_file(file: &File, out: &mut SaveWriter<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// A disk that was read, for contexts to find in it what their guests had open.
+/// A disk that was read, in which contexts find what their guests had open.
 #[derive(Debug)]
 pub struct RestoredDisk {
     inodes: Inodes,
@@ -295,14 +295,14 @@ fn read_records(from: &mut SaveReader<'_>, quota: Quota) -> Result<HashMap<u32, 
 }
 
 impl<H: Host> Context<H> {
-    /// Writes what the guest has open. What it is open on is the disk's to save.
+    /// Writes what the guest has open. What those descriptors refer to is saved with the disk.
     pub fn save_descriptors(&self, out: &mut SaveWriter<'_>) -> io::Result<()> {
         let slots = self.descriptors.slots();
         out.count(slots.len())?;
         slots.iter().try_for_each(|slot| save_descriptor(slot.as_ref(), out))
     }
 
-    /// Opens for the guest what was open when it was saved, in the place of all that it has open now.
+    /// Opens what the guest had open when it was saved, in place of everything that it has open now.
     pub fn restore_descriptors(
         &mut self,
         from: &mut SaveReader<'_>,

@@ -140,8 +140,8 @@ impl Tree {
         Ok(tree)
     }
 
-    /// That the entries are a tree: every directory's children start where those of the directory before it end, so that each entry but
-    /// the root is the child of exactly one directory, whose number is smaller than its own.
+    /// Checks that the entries are a tree: every directory's children start where those of the directory before it end,
+    /// so that each entry but the root is the child of exactly one directory, whose number is smaller than its own.
     fn check(&self) -> Result<(), TreeError> {
         let mut next_child = 1;
         for index in 0..self.entries {

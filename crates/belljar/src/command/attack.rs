@@ -29,7 +29,7 @@ use crate::arguments::DoctorArguments;
 use crate::exit;
 use stage::Stage;
 
-/// What is not over so long after the start never will be.
+/// Whatever is not over this long after the start never will be.
 const DEADLINE: Duration = Duration::from_secs(28);
 
 /// Runs at one time. Some want a core for themselves.

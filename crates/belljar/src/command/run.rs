@@ -28,7 +28,7 @@ pub(crate) async fn run(mut arguments: RunArguments, settings: &Settings) -> any
     let out = arguments.out.take();
     let collect = if out.is_some() { Collect::Contents } else { Collect::Names };
     let request = request(arguments, collect)?;
-    // Told before anything is started; the runtime checks again.
+    // Reported before anything is started; the runtime checks again.
     let limits = *settings.policy.admit(request.clone())?.limits();
     let ahead = if parked { Ahead::Always } else { settings.ahead };
     let runtime = engine::runtime(&Settings { ahead, ..settings.clone() }, without).await?;

@@ -15,7 +15,7 @@ const DENO_PERMISSION_ARGS: &str = "DENO_PERMISSION_ARGS";
 const NODEFS_ROOT: &str = "NODEFS_ROOT";
 const NODEFS_MOUNT_POINT: &str = "NODEFS_MOUNT_POINT";
 
-/// Nothing tells Python's one session from a new one but what is gone, so it stays as long as its client.
+/// Callers could tell a new session of Python's only by what is gone, so the one session stays as long as its client.
 const NEVER: Duration = Duration::from_hours(100 * 365 * 24);
 
 pub(super) fn choose(environment: &Environment) -> Result<Chosen, Ended> {
@@ -76,7 +76,7 @@ impl Permitted {
                         "error: `{flag}` of {DENO_PERMISSION_ARGS} would let programs out of their sandbox; they can start processes of their own inside it without"
                     )));
                 }
-                // A host or a folder cannot be taken out of those that a grant names.
+                // A host or a folder cannot be excluded from what a grant names.
                 _ if name.starts_with("--deny-") || name.starts_with("--ignore-") => {
                     return Err(Ended::failed(format!(
                         "error: `{flag}` of {DENO_PERMISSION_ARGS} cannot be enforced here; programs have what `--allow-…` names and nothing else, so let it name less, and leave `{name}` out"
@@ -107,7 +107,7 @@ impl Permitted {
 /// What a flag without a value is about.
 const ALL: &str = "*";
 
-/// What a flag names. One that is to name something and does not is a mistake, and not meant for everything.
+/// What a flag names. A flag that should name something and does not is a mistake: it does not mean everything.
 fn list(flag: &str) -> Result<Vec<&str>, Ended> {
     let Some((name, value)) = flag.split_once('=') else { return Ok(vec![ALL]) };
     let names: Vec<&str> = value.split(',').filter(|it| !it.is_empty()).collect();
@@ -119,7 +119,7 @@ fn list(flag: &str) -> Result<Vec<&str>, Ended> {
     Ok(names)
 }
 
-/// Variables of ours that are to be seen, without those that are not.
+/// Those of our variables that programs may see, without those that they may not.
 fn variables(environment: &Environment, shown: &[&str], hidden: &[&str]) -> Vec<(String, String)> {
     let is_among = |name: &str, patterns: &[&str]| {
         // As with Deno, a name may end in a star.

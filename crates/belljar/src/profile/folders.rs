@@ -1,10 +1,11 @@
-//! Folders of the host from several places, `--mount` and the original's own variables, of which runs can only be shown such as lie side by side.
+//! Folders of the host from several places: `--mount`, and the original's own variables. Runs can only be shown folders
+//! that lie side by side.
 
 use std::path::Path;
 
 use sandbox::{Folder, FolderAccess, Refusal};
 
-/// The same without those that are in another one anyway. Of the same folder the wider right is meant.
+/// The same, without folders that are inside another one anyway. If a folder is named twice, the wider right counts.
 pub(super) fn merged(folders: impl IntoIterator<Item = Folder>) -> Result<Vec<Folder>, Refusal> {
     let mut merged: Vec<Folder> = Vec::new();
     for folder in folders {

@@ -1,33 +1,34 @@
-//! Which interpreters wait, and how many: as many as are wanted, as far as there is room.
+//! Which interpreters wait, and how many: as many as are wanted and there is room for.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::Kind;
 
-/// The memory that all that wait may have together. A Python has some 10 MB, with pandas 70, a Node 45.
+/// The memory that all waiting interpreters may use together. A Python uses some 10 MB, with pandas 70, a Node 45.
 pub(super) const MEMORY: u64 = 224 << 20;
-/// The same when nobody has wanted any of them for a while: a server that does nothing is to be small.
+/// The same once nobody has wanted any of them for a while: an idle server should be small.
 const IDLE_MEMORY: u64 = 56 << 20;
-/// What one is taken to have before one of its kind was used.
+/// What an interpreter is assumed to use before one of its kind has been measured.
 const UNKNOWN_SIZE: u64 = 80 << 20;
-/// The most that wait, of all kinds.
+/// The most that wait, of all kinds together.
 const MOST: usize = 16;
 /// How many wait for programs of one kind at first.
 const FEW: usize = 2;
-/// The most for programs of one kind. A caller who wants more in a row waits longer for the processors than for these.
+/// The most for programs of one kind. A caller who wants more in a row waits longer for processors than for
+/// interpreters.
 const MOST_ALIKE: usize = 6;
-/// The most kinds of which anything is known. Callers choose how many there are.
+/// How many kinds are remembered. Callers choose how many there are.
 const MOST_KINDS: usize = 64;
-/// How long the last of a kind waits for nothing.
+/// How long the last of a kind waits without being wanted.
 pub(super) const PATIENCE: Duration = Duration::from_mins(5);
-/// How long the others of its kind do.
+/// How long the others of its kind wait.
 pub(super) const SHORT_PATIENCE: Duration = Duration::from_mins(1);
 
-/// All that wait, and what is known of who wants them.
+/// All that wait, and what is known about the demand.
 #[derive(Debug)]
 pub(super) struct Lot<T> {
-    /// Those that came first are first.
+    /// Oldest first.
     waiting: Vec<Waiting<T>>,
     demand: HashMap<Kind, Demand>,
 }
@@ -43,13 +44,13 @@ struct Waiting<T> {
 struct Demand {
     /// How many should wait.
     target: usize,
-    /// What one has, in bytes.
+    /// What one uses, in bytes.
     size: u64,
     /// When one was last wanted.
     last: Instant,
 }
 
-/// Whether a program found one that was ready for it.
+/// Whether a program found an interpreter that was ready for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Ready,
@@ -67,16 +68,16 @@ impl<T> Lot<T> {
         self.waiting.is_empty()
     }
 
-    /// The best that waits for this, and of which kind it is.
+    /// The best that waits for this kind, and the kind that it was started for.
     pub(super) fn take(&mut self, kind: &Kind) -> Option<(Kind, T)> {
         let fits = self.waiting.iter().enumerate().filter(|(_, waiting)| kind.is_served_by(&waiting.kind));
-        // Of those that are alike the oldest, which is the likeliest to be ready.
+        // Among equals the oldest, which is the likeliest to be ready.
         let (best, _) = fits.rev().max_by_key(|(_, waiting)| waiting.kind.modules.len())?;
         let Waiting { kind, who, .. } = self.waiting.remove(best);
         Some((kind, who))
     }
 
-    /// One of this kind was wanted.
+    /// Notes that one of this kind was wanted.
     pub(super) fn learn(&mut self, kind: &Kind, found: Found, now: Instant) {
         if let Some(demand) = self.demand.get_mut(kind) {
             demand.last = now;
@@ -91,7 +92,7 @@ impl<T> Lot<T> {
         self.demand.insert(kind.clone(), Demand { target: FEW, size: UNKNOWN_SIZE, last: now });
     }
 
-    /// One of this kind that waited had so much memory when its program came.
+    /// Notes how much memory a waiting one of this kind used when its program came.
     pub(super) fn learn_size(&mut self, kind: &Kind, size: u64) {
         if let Some(demand) = self.demand.get_mut(kind) {
             demand.size = size;
@@ -102,7 +103,7 @@ impl<T> Lot<T> {
     pub(super) fn wants(&mut self, kind: &Kind) -> bool {
         let Some(demand) = self.demand.get(kind).copied() else { return false };
         let alike = self.waiting.iter().filter(|waiting| waiting.kind == *kind).count();
-        // Its own kind may have all of the memory, but not at the price of others of its own.
+        // Its kind may use all of the memory, but must not push out more of its own kind.
         if alike >= demand.target || (alike + 1) as u64 * demand.size > MEMORY {
             return false;
         }
@@ -115,13 +116,13 @@ impl<T> Lot<T> {
 
     pub(super) fn push(&mut self, kind: Kind, who: T, now: Instant) {
         self.waiting.push(Waiting { kind, who, since: now });
-        // Of those that were started at the same time, each was when there was room for one.
+        // Several may have been started at the same time, each when there was room for one.
         while self.size() > MEMORY || self.waiting.len() > MOST {
             self.waiting.remove(0);
         }
     }
 
-    /// Gives up what nobody has wanted for too long.
+    /// Gives up those that nobody has wanted for too long.
     pub(super) fn tidy(&mut self, now: Instant) {
         let Self { waiting, demand, .. } = self;
         let quiet = |demand: &Demand| now.duration_since(demand.last);
@@ -143,7 +144,7 @@ impl<T> Lot<T> {
         }
     }
 
-    /// What all that wait have together.
+    /// What all that wait use together.
     fn size(&self) -> u64 {
         let size = |kind: &Kind| self.demand.get(kind).map_or(UNKNOWN_SIZE, |demand| demand.size);
         self.waiting.iter().map(|waiting| size(&waiting.kind)).sum()
@@ -171,7 +172,7 @@ mod tests {
         }
     }
 
-    /// Has as many wait as it wants; how many more these are.
+    /// Has as many wait as it wants, and returns how many were added.
     fn fill(lot: &mut Lot<u32>, kind: &Kind, now: Instant) -> usize {
         let wanted = std::iter::from_fn(|| lot.wants(kind).then(|| lot.push(kind.clone(), 0, now)));
         wanted.take(100).count()

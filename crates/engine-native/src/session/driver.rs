@@ -1,7 +1,8 @@
-//! The drivers of live interpreters: which there are, and what is said between them and us.
+//! The drivers of live interpreters: which there are, and what they and we say to each other.
 //!
-//! A driver is a small program in its own language that the interpreter runs. It hears of cells on descriptor 3, a stream socket, and
-//! answers there; both ways a frame is a length in decimal, a line feed, and that many bytes. What it says is the guest's word.
+//! A driver is a small program in its own language that the interpreter runs. It receives cells on descriptor 3, a
+//! stream socket, and answers there; in both directions a frame is a length in decimal, a line feed, and that many
+//! bytes. What it says is as trustworthy as the guest.
 
 use std::fmt;
 
@@ -15,9 +16,9 @@ use crate::tools::FoundTool;
 /// How a language's interpreter becomes a live one.
 #[derive(Debug)]
 pub(super) struct Driver {
-    /// Its files, the one to run first.
+    /// Its files, starting with the one to run.
     pub(super) files: &'static [(&'static str, &'static str)],
-    /// Arguments beside those of any program: before that file, and behind it.
+    /// Arguments besides those of any program: before that file, and after it.
     pub(super) arguments: [&'static [&'static str]; 2],
     form: Form,
 }
@@ -49,7 +50,7 @@ const NODE: Driver = Driver {
     form: Form::Json,
 };
 
-// The same, which takes the types away when it is told to. It calls `require`, for which Deno wants a flag.
+// The same, but it removes types when told to. It calls `require`, for which Deno needs a flag.
 const DENO: Driver =
     Driver { files: NODE.files, arguments: [&["--unstable-detect-cjs"], &["typescript"]], form: Form::Json };
 
@@ -59,7 +60,7 @@ const RUBY: Driver =
 const BASH: Driver =
     Driver { files: &[("session/bash.sh", include_str!("drivers/bash.sh"))], arguments: [&[], &[]], form: Form::Shell };
 
-/// The driver for what a tool interprets, if there is one.
+/// The driver for the language that a tool interprets, if there is one.
 pub(super) fn driver_for(language: &str, tool: &FoundTool) -> Option<&'static Driver> {
     match (language, tool.toolchain.program) {
         ("python", _) => Some(&PYTHON),
@@ -103,7 +104,7 @@ fn json(plan: &Plan, number: u32, paths: &[String], (code, stdin): (&str, &str))
         "env": env,
         "paths": paths,
     });
-    // Values are JSON already, and stay as they were written: a large number is not ours to round.
+    // Values are already JSON, and stay as they were written: a large number is not ours to round.
     let mut text = head.to_string();
     text.truncate(text.len() - 1);
     text.push_str(",\"variables\":{");
@@ -112,7 +113,8 @@ fn json(plan: &Plan, number: u32, paths: &[String], (code, stdin): (&str, &str))
     text.into_bytes()
 }
 
-/// A cell for a shell: its surroundings as commands, all on one line, and its own text, which begins on that line and so keeps its numbers.
+/// A cell for a shell: its setup as commands, all on one line, and its own text, which begins on that line and so keeps
+/// its line numbers.
 fn shell(plan: &Plan, code: &str, stdin: &str) -> Vec<u8> {
     let quoted = |text: &str| format!("$'{}'", text.replace('\\', r"\\").replace('\'', r"\'").replace('\n', r"\n"));
     let exports = plan.env().iter().map(|(name, value)| format!("export {name}={}; ", quoted(value)));
@@ -121,7 +123,7 @@ fn shell(plan: &Plan, code: &str, stdin: &str) -> Vec<u8> {
     let input = if stdin.is_empty() {
         "exec </dev/null; ".to_owned()
     } else {
-        // Frames are read into a variable, which has no NUL: one here would be waited for without end.
+        // Frames are read into a variable, which cannot hold a NUL: with one here, the read would never be satisfied.
         let escaped = stdin.replace('\\', r"\\").replace('\0', r"\0000");
         format!("printf %b {} >/tmp/build/stdin; exec </tmp/build/stdin; ", quoted(&escaped))
     };
@@ -148,7 +150,8 @@ pub(super) struct Answer {
     displays: Vec<Shown>,
 }
 
-/// The first of what is shown. A frame has room for millions that say nothing, each of which would cost many times its bytes.
+/// The first things shown. A frame has room for millions of empty ones, each of which would cost many times its own
+/// bytes.
 fn first_shown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Shown>, D::Error> {
     struct First;
 
@@ -196,7 +199,7 @@ impl Answer {
         Some(GuestError { kind: error.kind.clone(), message: error.message.clone(), line: error.line, hint: None })
     }
 
-    /// What it shows, as far as that is what it says it is.
+    /// What it shows, as far as that is what it claims to be.
     pub(super) fn displays(self) -> Vec<Display> {
         Display::within_limits(self.displays.into_iter().filter_map(Shown::check)).0
     }

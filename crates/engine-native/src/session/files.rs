@@ -15,7 +15,7 @@ use crate::recipe;
 
 /// Reads a part of a file.
 pub(super) fn read(workspace: &OwnedFd, path: &WorkspacePath, part: FilePart) -> Result<FileRead, FileError> {
-    // NONBLOCK: a FIFO is opened without waiting for whoever writes to it.
+    // NONBLOCK: opening a FIFO does not wait for a writer.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = open_beneath(workspace.as_fd(), path.as_str().as_bytes(), flags)
         .map_err(|error| file_error(error.raw_os_error()))?;
@@ -34,7 +34,7 @@ pub(super) fn read(workspace: &OwnedFd, path: &WorkspacePath, part: FilePart) ->
     Ok(FileRead { bytes, size: metadata.len() })
 }
 
-/// The one file, not in a folder, that is an `SQLite` database.
+/// The one file at the top level that is an `SQLite` database.
 pub(super) fn database(workspace: &OwnedFd) -> Option<String> {
     let head = FilePart { offset: 0, limit: recipe::DATABASE.len() as u64 };
     let names = files_at_top(workspace);
@@ -47,7 +47,7 @@ pub(super) fn database(workspace: &OwnedFd) -> Option<String> {
 /// What is in a folder and below it.
 pub(super) fn list(workspace: &OwnedFd, folder: Option<&WorkspacePath>) -> Result<Vec<FolderEntry>, FileError> {
     let top = folder.map_or(&[][..], |folder| folder.as_str().as_bytes());
-    // Whether there is one; what is found on the way below is listed as it is found.
+    // Checks that the folder exists; what is below it is listed as it is found.
     open_beneath(workspace.as_fd(), top, OFlags::DIRECTORY).map_err(|error| file_error(error.raw_os_error()))?;
     let mut entries = Vec::new();
     walk(workspace, top, |entry| {
@@ -80,7 +80,7 @@ mod tests {
 
     const ALL: FilePart = FilePart { offset: 0, limit: 100 };
 
-    /// A guest that swaps a folder for a link that leads out, as fast as it can, while its files are read.
+    /// A guest that swaps a folder for a link leading out, as fast as it can, while its files are read.
     #[test]
     fn a_race_is_lost_by_whoever_races() {
         const TRIES: usize = 20_000;

@@ -36,7 +36,7 @@ impl NativeSession {
         }
     }
 
-    /// Makes packages visible; the folders that an interpreter looks into for them.
+    /// Makes packages visible, and returns the folders in which an interpreter looks for them.
     pub(super) async fn show(&mut self, layer: Option<&Layer>, tool: &FoundTool) -> Result<Vec<String>, NativeError> {
         let Some(layer) = layer else { return Ok(Vec::new()) };
         if tool.toolchain.packages == sandbox::PackageUse::None {
@@ -66,7 +66,7 @@ impl NativeSession {
 }
 
 impl Shared {
-    /// The jail of a session: what any tool needs of the host is there, for the next cell may be in another language.
+    /// The jail of a session: it has what any tool needs of the host, since the next cell may be in another language.
     pub(super) fn session_spec(&self, first: &Plan) -> Result<Spec, NativeError> {
         let walls = self.walls()?;
         if !matches!(walls, jail::Walls::Namespaces { .. }) {

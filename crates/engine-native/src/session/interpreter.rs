@@ -18,7 +18,7 @@ use super::room::Room;
 use crate::displays::{Frames, NoFrame};
 use crate::run;
 
-/// One interpreter, or another command that is on its way.
+/// An interpreter, or another command that is being started.
 #[derive(Debug)]
 pub(super) struct Interpreter {
     /// The number of its batch.
@@ -26,11 +26,11 @@ pub(super) struct Interpreter {
     cells: u32,
     control: OwnedReadHalf,
     writer: OwnedWriteHalf,
-    /// What came from it and was not heard yet.
+    /// What has arrived from it and was not taken yet.
     read: Frames,
-    /// What it has said since it was given a cell.
+    /// How many answers it has given since its last cell.
     said: usize,
-    /// What is to be sent to it, and how much of that is.
+    /// What is to be sent to it, and how much of that has been.
     unsent: Vec<u8>,
     sent: usize,
     /// `None` once the guest closed it.
@@ -39,7 +39,7 @@ pub(super) struct Interpreter {
     pub(super) work: Work,
 }
 
-/// How far it is with the last cell that it was given.
+/// How far it has got with its last cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     /// It has answered, or there was none.
@@ -49,14 +49,15 @@ pub(super) enum Work {
     Interrupted,
 }
 
-/// What it may say of one cell: that it is ready, has begun and is done, and the same of one that was given up before.
+/// The most answers to one cell: that it is ready, has begun and is done, and the same for an earlier cell that was
+/// given up.
 const MOST_SAID: usize = 8;
 
 /// What happens next with it.
 pub(super) enum Heard {
     Output(Stream, usize),
     Answer(Answer),
-    /// It closed its end, or says what cannot be understood.
+    /// It closed its end, or its answers make no sense.
     Gone,
 }
 
@@ -89,10 +90,10 @@ impl Ends {
 }
 
 impl Interpreter {
-    /// `ends`' other side belongs to the batch that was started.
+    /// The far side of `ends` belongs to the batch that was started.
     pub(super) fn new(batch: u32, ends: Ends) -> Self {
         let Ends { control, stdout, stderr, theirs } = ends;
-        // Only the guest's side may hold these, or their end would never show.
+        // Only the guest may hold these, or we would never see them close.
         drop(theirs);
         let (control, writer) = control.into_split();
         Self {
@@ -110,13 +111,13 @@ impl Interpreter {
         }
     }
 
-    /// The next of what it prints (into `buffers`) and says. Can be dropped and asked for again.
+    /// The next thing that it prints (into `buffers`) or says. Cancel-safe.
     pub(super) async fn hear(&mut self, buffers: &mut Buffers) -> Heard {
         loop {
             match self.read.take::<Answer>() {
                 Ok(Some(answer)) => {
                     self.said += 1;
-                    // Whoever says more is no driver of ours, and would keep us from all else.
+                    // One of our drivers would not say more than this, and this loop would never end.
                     if self.said > MOST_SAID {
                         return Heard::Gone;
                     }
@@ -125,7 +126,7 @@ impl Interpreter {
                     }
                     if answer.done == Some(self.cells) {
                         self.work = Work::None;
-                        // An answer may be large, and the next cell may be far.
+                        // An answer may be large, and the next cell far off.
                         self.read.rest();
                     }
                     return Heard::Answer(answer);
@@ -135,10 +136,10 @@ impl Interpreter {
             }
             let Self { control, writer, read, unsent, sent, stdout, stderr, .. } = self;
             tokio::select! {
-                // What it says is little, and must be heard also where it prints all the time. Of the two streams the one comes first that
-                // mostly is written first: nobody can tell when both are there.
+                // Its answers are small, and must be heard even while it prints all the time. Of the two output
+                // streams, the one usually written first comes first: nobody can tell when both have data.
                 biased;
-                // One that is gone is noticed when it is heard.
+                // If it is gone, reading from it will tell.
                 count = writer.write(unsent.get(*sent..).unwrap_or_default()), if !unsent.is_empty() => {
                     let left = unsent.len() - *sent;
                     let count = count.unwrap_or(left).min(left);
@@ -168,7 +169,7 @@ impl Interpreter {
         }
     }
 
-    /// Has a cell sent to it while it is heard; its number, counted from 1.
+    /// Queues a cell, to be sent while we listen. Returns its number, counted from 1.
     pub(super) fn give(&mut self, frame: impl FnOnce(u32) -> Vec<u8>) -> u32 {
         self.cells += 1;
         (self.unsent, self.sent) = (frame(self.cells), 0);
@@ -176,7 +177,8 @@ impl Interpreter {
         self.cells
     }
 
-    /// Interrupts its cell, if that has begun: before, the signal would be lost. And only once: whoever handles it is not to be hit while at that.
+    /// Interrupts its cell, if that has begun: any earlier, the signal would be lost. And only once: a second signal
+    /// must not hit the handler.
     pub(super) fn interrupt(&mut self, room: &Room) {
         if self.work == Work::Begun {
             room.interrupt(self.batch);
@@ -190,7 +192,7 @@ impl Interpreter {
     }
 }
 
-/// Where output is read into.
+/// Buffers for reading output.
 #[derive(Debug)]
 pub(super) struct Buffers {
     pub(super) out: Vec<u8>,
@@ -211,7 +213,7 @@ impl Buffers {
     }
 }
 
-/// Keeps head and tail of the output while passing it on.
+/// Keeps the head and tail of the output while passing it on.
 pub(super) struct Keeping<'a> {
     pub(super) stdout: Capture,
     pub(super) stderr: Capture,
@@ -231,15 +233,16 @@ impl<'a> Keeping<'a> {
         self.live.output(stream, bytes);
     }
 
-    /// Takes what is in the pipes at this moment. Not until they are empty: something that the cell left behind may write all the time.
+    /// Takes what is in the pipes right now, but not until they are empty: something that the cell left behind may
+    /// write all the time.
     pub(super) fn drain(&mut self, stdout: Option<&Receiver>, stderr: Option<&Receiver>) {
-        /// What a pipe holds at most, unless root made it larger.
+        /// The most that a pipe holds, unless root made it larger.
         const PIPE: usize = 1 << 20;
         let mut buffer = vec![0; 64 << 10];
         for (pipe, stream) in [(stdout, Stream::Stdout), (stderr, Stream::Stderr)] {
             let Some(pipe) = pipe else { continue };
             let mut taken = 0;
-            // Straight from the pipe: tokio's own `try_read` gives nothing until its reactor has heard of the bytes.
+            // Straight from the pipe: tokio's own `try_read` returns nothing until its reactor has noticed the bytes.
             while taken < PIPE
                 && let Ok(count @ 1..) = rustix::io::read(pipe, &mut buffer[..])
             {

@@ -84,7 +84,7 @@ impl NativeSession {
                     pace.rest_after(count).await;
                 }
                 count = async { match stdin { Some(stdin) => stdin.write(unsent).await, None => Ok(0) } }, if stdin.is_some() => {
-                    // A guest that closed its input does not want the rest.
+                    // The guest closed its input, so it does not want the rest.
                     unsent = unsent.get(count.unwrap_or(unsent.len())..).unwrap_or_default();
                     if unsent.is_empty() {
                         *stdin = None;

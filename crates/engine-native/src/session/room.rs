@@ -21,18 +21,18 @@ use crate::launcher::{LauncherProcess, watched};
 pub(crate) struct Room {
     monitor: AsyncFd<Monitor>,
     workspace: OwnedFd,
-    /// Its way out, being served if it has one.
+    /// Serves its way out, if it has one.
     _serving: JoinSet<io::Result<()>>,
     batches: u32,
     is_gone: bool,
 }
 
-/// What happened in it.
+/// Something that happened in it.
 #[derive(Debug)]
 pub(crate) enum News {
     /// The last command of a batch ended.
     Ended(BatchEnd),
-    /// The CPU time of what runs is over, and it has a moment to stop.
+    /// The cell's CPU time is up, and it has a moment to stop.
     CpuOver,
     /// Everything that ran was ended.
     Cleared(Limit),
@@ -51,7 +51,7 @@ pub(crate) struct BatchEnd {
 }
 
 impl Room {
-    /// A jail as `spec` has it, whose way out, if it has one, leads through `gate`.
+    /// A jail as described by `spec`, whose way out, if it has one, leads through `gate`.
     pub(crate) async fn open(
         launcher: &LauncherProcess,
         spec: &Spec,
@@ -82,7 +82,7 @@ impl Room {
         }
     }
 
-    /// Asks the kernel: what is killed between two cells is not heard of until the next one.
+    /// Asks the kernel: if it is killed between two cells, no report of that is read before the next one.
     pub(crate) fn is_alive(&self) -> bool {
         let mut monitor = [PollFd::new(self.monitor.get_ref(), PollFlags::empty())];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -94,7 +94,8 @@ impl Room {
         &self.workspace
     }
 
-    /// Lets what is in it run, for so long and with so much CPU time; what is still going then is ended, in the second case a moment later.
+    /// Lets its processes run for this long and with this much CPU time; what is still running then is ended (for CPU
+    /// time, a moment later).
     pub(crate) fn go_on(&self, wall: Duration, cpu: Duration) {
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         self.monitor.get_ref().begin(millis(wall), millis(cpu));
@@ -113,7 +114,7 @@ impl Room {
         self.monitor.get_ref().clear();
     }
 
-    /// Starts commands; their number.
+    /// Starts commands, and returns their batch's number.
     pub(crate) fn start(&mut self, batch: &Batch, contents: &[&[u8]], stdio: &RunStdio) -> Result<u32, NativeError> {
         self.batches += 1;
         let started = self.monitor.get_ref().start(self.batches, batch, contents.iter().copied(), stdio);
@@ -138,7 +139,7 @@ impl Room {
         launcher.memory_kills(self.monitor.get_ref()).await
     }
 
-    /// The next thing that happens. Can be dropped and asked for again.
+    /// The next thing that happens. Cancel-safe.
     pub(crate) async fn news(&mut self) -> Result<News, NativeError> {
         loop {
             let heard = report(&self.monitor).await;
@@ -148,7 +149,7 @@ impl Room {
         }
     }
 
-    /// What has happened and was not heard yet.
+    /// Something that has happened and was not heard yet.
     pub(crate) fn old_news(&mut self) -> Result<Option<News>, NativeError> {
         loop {
             let heard = match self.monitor.get_ref().receive() {
@@ -170,7 +171,7 @@ impl Room {
             Ok(Some((Report::Cleared(limit), _))) => Ok(Some(News::Cleared(limit))),
             Ok(Some((Report::Resting(used), _))) => Ok(Some(News::Resting(used))),
             Ok(Some((Report::Written(written), _))) => Ok(Some(News::Written(written))),
-            // A command that could not be started, which ends too.
+            // A command that could not be started; its end follows.
             Ok(Some((Report::Failed(failure), _))) => Err(failure.into()),
             Ok(Some((Report::Started(_) | Report::Ready | Report::Probed(_), _))) => Ok(None),
             Ok(Some((Report::Exited(_) | Report::Ended(_), _)) | None) => {
@@ -185,7 +186,7 @@ impl Room {
     }
 }
 
-/// A report, and what came beside it.
+/// A report, and the descriptors that came with it.
 type Heard = (Report, Vec<OwnedFd>);
 
 async fn report(monitor: &AsyncFd<Monitor>) -> Result<Option<Heard>, NativeError> {

@@ -10,7 +10,8 @@ use super::Program;
 /// What all of them may take, machine code and sources.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// What a program depends on. Whose it is belongs to it: how long a run takes would tell others whether somebody has compiled the same.
+/// Everything that a compiled program depends on. Its caller is part of that: otherwise the time that a run takes would
+/// tell whether somebody else has compiled the same program.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     principal: Principal,

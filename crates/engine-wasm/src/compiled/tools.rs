@@ -1,4 +1,4 @@
-//! How compiler and linker are called. They cannot start each other, so what clang's driver would say to them is said here.
+//! How the compiler and the linker are called. They cannot start each other, so this does what clang's driver would do.
 
 use sandbox::Plan;
 
@@ -9,8 +9,8 @@ const COMPILE: &str = include_str!("../../../../runtimes/clang/compile.args");
 const COMPILE_CPP: &str = include_str!("../../../../runtimes/clang/cpp.args");
 const HEADERS: &str = include_str!("../../../../runtimes/clang/headers.args");
 
-/// What every program is linked with. The stack comes first in memory, so that one that is full meets the forbidden page and not the
-/// program's data.
+/// What every program is linked with. The stack comes first in memory, so that an overflow hits the forbidden page and
+/// not the program's data.
 const LINK: &str = include_str!("../../../../runtimes/clang/link.args");
 const LIBRARIES: &str = include_str!("../../../../runtimes/clang/libraries.args");
 
@@ -22,7 +22,7 @@ const START_CPP: &str = "/usr/lib/wasm32-wasip1/crt1-c++.o";
 const STANDARD_CPP: &str = "-std=gnu++23";
 const OPTIMIZED: &str = "-O2";
 
-/// Headers of C++ that were read when the compiler was set up: the recipe has a source of each name.
+/// Which C++ headers were precompiled when the compiler was set up: the recipe has a source of each name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Headers {
     /// Every one of them.
@@ -35,8 +35,9 @@ pub(crate) enum Headers {
 impl Headers {
     pub(crate) const PRECOMPILED: [Self; 2] = [Self::All, Self::Iostream];
 
-    /// The fastest that a program means the same with. What it or its caller says before the first header could change what headers mean;
-    /// and where all of `std` is in scope, headers that it does not include could change what the program means.
+    /// The fastest choice that does not change what the program means. Anything that the program or its caller says
+    /// before the first header could change what headers mean; and where all of `std` is in scope, headers that the
+    /// program does not include could change what it means.
     pub(super) fn for_program(plan: &Plan) -> Self {
         let harmless = |argument: &String| {
             argument.starts_with("-W")
@@ -130,7 +131,8 @@ pub(super) fn link(plan: &Plan, objects: usize) -> Vec<String> {
     line
 }
 
-/// A caller's arguments as the compiler proper takes them: what is the driver's or the linker's is left out, or said otherwise.
+/// A caller's arguments as the compiler proper takes them: those for the driver or the linker are left out or
+/// translated.
 fn for_compiler(plan: &Plan) -> impl Iterator<Item = String> {
     let is_cpp = is_cpp(plan);
     let mut rest = plan.compiler_args().iter();
@@ -141,7 +143,7 @@ fn for_compiler(plan: &Plan) -> impl Iterator<Item = String> {
                 rest.next();
                 &[]
             }
-            // One of C's two libraries, which are one here; what only a debugger would read; no threads.
+            // C's two libraries are one here; only a debugger would read what `-g` adds; there are no threads.
             "-lm" | "-g" | "-pthread" | "-fno-exceptions" | "-fsigned-char" => &[],
             "-Og" | "-O" => &["-O1"],
             "-ansi" if is_cpp => &["-std=c++98"],

@@ -1,5 +1,5 @@
-//! What a program wants that WebAssembly does not have, or has otherwise than the machine: read from its text, which is a guess, but one
-//! that costs nothing but another engine.
+//! What a program wants that WebAssembly lacks, or has in another form than the machine. It is read from the program's
+//! text: a guess, but a wrong one costs no more than another engine.
 
 use sandbox::Plan;
 
@@ -184,7 +184,8 @@ pub(super) fn first_headers(text: &[u8]) -> Vec<&[u8]> {
     headers.collect()
 }
 
-/// What the compiler's or the linker's words say is not there and might be elsewhere: a header or a function of the system's.
+/// What the compiler or the linker reports as missing and might exist elsewhere: a header or a function of the
+/// system's.
 pub(super) fn missing_in(said: &str) -> Option<String> {
     for line in said.lines() {
         if let Some((_, rest)) = line.split_once("fatal error: '")
@@ -202,7 +203,7 @@ pub(super) fn missing_in(said: &str) -> Option<String> {
                 "`{symbol}` is called as another type of function than it is, which WebAssembly does not do"
             ));
         }
-        // Headers include others, and which is the library's own affair.
+        // Headers include others; which ones is up to the library.
         if let Some((_, rest)) = line.split_once("error: reference to '")
             && let Some((name, _)) = rest.split_once("' is ambiguous")
         {

@@ -1,4 +1,4 @@
-//! A program is made: compiled, linked and translated, in a worker that has the tools.
+//! Makes a program: compiles, links and translates it, in a worker that has the tools.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -14,9 +14,9 @@ use crate::WORKSPACE;
 use crate::error::WasmError;
 use crate::protocol::{Collecting, Dialect, End, Finished, Job, JobFile, JobLimits, ReportedError, TOO_LARGE, Work};
 
-/// The least that a compiler gets. What it takes depends on the headers of a program more than on the program.
+/// The least memory that a compiler gets. What it needs depends on a program's headers more than on the program.
 const LEAST_MEMORY: u64 = 512 << 20;
-/// Room for what compiler and linker write: what is brought back of it.
+/// Room for what the compiler and the linker write: as much as can be brought back.
 const DISK: u64 = OutputFile::MAX_CONTENTS;
 
 /// What is kept of what they say.
@@ -47,8 +47,9 @@ impl<'a> Workshop<'a> {
         let source = &self.plan.names().source;
         let headers = Headers::for_program(self.plan);
         let first = match self.compile(source, 0, headers).await {
-            // More headers than it includes have names that it may have for itself. So what does not compile gets another chance, and the
-            // compiler's last word is about the program as it stands.
+            // Headers that the program does not include may define names that it wants for itself. So a program that
+            // does not compile gets another chance without them, and the compiler's last word is about the program as
+            // it stands.
             Err(Stopped::Unmade(unmade)) if headers != Headers::Own && unmade.end == End::Exited(1) => {
                 self.compile(source, 0, Headers::Own).await?
             }
@@ -66,14 +67,14 @@ impl<'a> Workshop<'a> {
         Ok(Program { module, size, diagnostics: self.said.0.finish().text })
     }
 
-    /// The linker would not mind: the library has a `main` that traps.
+    /// Checks that there is a `main`. The linker would not notice: the library has one that traps.
     fn check_main(&mut self, objects: &[JobFile]) -> Result<(), Stopped> {
         let has =
             |name: &[u8]| objects.iter().any(|object| object.contents.windows(name.len()).any(|part| part == name));
         if has(b"__main_void") || has(b"__main_argc_argv") {
             return Ok(());
         }
-        // The compiler leaves its own name to a `main` that returns nothing, or takes the environment.
+        // The compiler does not rename a `main` that returns nothing, or takes the environment.
         let said: &[u8] = if has(b"\x04main") {
             b"wasm-ld: error: function signature mismatch: main\n"
         } else {

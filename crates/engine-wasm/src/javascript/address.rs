@@ -2,7 +2,7 @@
 
 use url::{Url, quirks};
 
-/// An address and its parts, each on a line, in the prelude's order. None when the text is none.
+/// An address and its parts, each on a line, in the prelude's order. `None` if the text is no address.
 pub(super) fn parse(text: &str, base: Option<&str>) -> Option<String> {
     let base = match base {
         Some(base) => Some(Url::parse(base).ok()?),
@@ -11,7 +11,8 @@ pub(super) fn parse(text: &str, base: Option<&str>) -> Option<String> {
     Url::options().base_url(base.as_ref()).parse(text).ok().map(|url| parts(&url))
 }
 
-/// The address with another value for one of its parts. A value that cannot be there changes nothing; for all of it, there is no answer.
+/// The address with one of its parts replaced. An invalid value changes nothing; if it was to replace the whole
+/// address, the answer is `None`.
 pub(super) fn set(href: &str, part: &str, value: &str) -> Option<String> {
     let mut url = Url::parse(href).ok()?;
     match part {

@@ -1,7 +1,8 @@
 //! Cells: programs that share what they declare at their top level, as in a notebook.
 //!
-//! Each is a script of the engine's own, so `var` and `function` outlive it. So that the rest does, and can be declared again, the text is
-//! changed a little: `let` and `const` become `var`, a class is assigned, an `import` is one that is awaited. Lines stay what they are.
+//! Each is a script to the engine, so `var` and `function` outlive it. To make everything else outlive it too, and to
+//! allow declaring it again, the text is changed a little: `let` and `const` become `var`, a class is assigned, and an
+//! `import` becomes one that is awaited. Lines stay where they are.
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use crate::typescript;
 /// What names of cells start with.
 pub(super) const NAME: &str = "<cell ";
 
-/// That the last statement is an expression, whose value is wanted. The number is the prelude's too.
+/// The last statement is an expression whose value is wanted. The prelude uses the same number.
 const HAS_VALUE: i32 = 2;
 
 /// Runs a cell and whatever it waits for; returns its exit code.
@@ -155,7 +156,7 @@ fn changed(source: &str, program: &Program<'_>, kind: Kind) -> (String, Kind, Ve
     (text, kind, insertions, if has_value { HAS_VALUE } else { 0 })
 }
 
-/// What is to be put in the place of which part of a text, in order.
+/// Replacements for parts of a text, in order.
 struct Changes<'s> {
     source: &'s str,
     list: Vec<(usize, usize, String)>,
@@ -246,7 +247,7 @@ impl Changes<'_> {
         self.instead(import.span, &text);
     }
 
-    /// Puts a statement in the place of another, on as many lines.
+    /// Replaces a statement by another, on as many lines.
     fn instead(&mut self, span: Span, text: &str) {
         let (start, end) = (span.start as usize, span.end as usize);
         let lines = self.source.get(start..end).unwrap_or_default().matches('\n').count();

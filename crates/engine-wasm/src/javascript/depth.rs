@@ -1,18 +1,20 @@
-//! Whether a text can be read here. Reading one takes stack for everything that is open at a time, of which the reader keeps no count, and a
-//! stack that is full ends the whole worker. So what is open is counted first, and never too low: where two readings of a text are possible
-//! that differ in it, nothing is read at all. What is not valid need not be counted beyond the place at which the reader gives up.
+//! Decides whether a text can be parsed here. The parser takes stack for everything that is open at a time and keeps no
+//! count of it, and a stack that overflows ends the whole worker. So what is open is counted first, and never too low:
+//! where a text can be read in two ways that differ in depth, it is not parsed at all. In an invalid text, nothing need
+//! be counted beyond the place at which the parser gives up.
 
 use crate::typescript::{self, SyntaxError};
 
-/// Brackets in brackets, beyond which no text is looked at here. The engine reads such texts too, and counts its stack.
+/// The deepest nesting of brackets that is parsed here. Deeper texts go to the engine, which counts its stack.
 const MAX_NESTING: usize = 400;
-/// Likewise for words and signs that can each be the operand of the one before.
+/// The same for chains of words and signs, each of which can be the operand of the one before.
 const MAX_CHAIN: usize = 2_000;
-/// Reading takes memory that is not the run's own, and nothing interrupts it: 50 bytes for each of the text, measured at its worst, and 250 where
-/// it is translated too.
+/// Parsing takes memory that is not charged to the run, and nothing interrupts it: 50 bytes for each byte of text,
+/// measured at its worst, and 250 if the text is also translated.
 const MAX_LENGTH: usize = 4 << 20;
 const MAX_TYPED_LENGTH: usize = 1 << 20;
-/// How much is looked at in vain for the ends of regular expressions. The rest of a line can be for each `/` in it, and nothing interrupts that.
+/// How much is searched in vain for the ends of regular expressions. Each `/` can cause a search through the rest of
+/// its line, and nothing interrupts that.
 const MAX_LOOKED_AT: usize = 2 * MAX_LENGTH;
 
 /// What is written in a text.
@@ -20,7 +22,7 @@ const MAX_LOOKED_AT: usize = 2 * MAX_LENGTH;
 pub(super) enum Syntax {
     JavaScript,
     TypeScript,
-    /// With elements in it, whose text is like no other.
+    /// With elements in it, whose text has rules of its own.
     TypeScriptWithElements,
 }
 
@@ -53,7 +55,7 @@ impl Obstacle {
         }
     }
 
-    /// What is said of a text that cannot do without being read.
+    /// The error for a text that cannot be run without being parsed.
     pub(super) fn explain(self, source: &str) -> SyntaxError {
         let (message, offset) = match self {
             Self::TooLong => {
@@ -72,13 +74,13 @@ impl Obstacle {
     }
 }
 
-/// Whether there is too little of everything in the text for any reading of it to be deep.
+/// Whether the text has too little of everything to be deep, however it is read.
 fn is_surely_shallow(text: &[u8]) -> bool {
     let (brackets, others) = tally(text);
     brackets <= MAX_NESTING && brackets + others <= MAX_CHAIN
 }
 
-/// How many brackets there are that open, and how many signs and words that can be open too.
+/// Counts the brackets that open, and the signs and words that can be open too.
 fn tally(text: &[u8]) -> (usize, usize) {
     let (mut brackets, mut others) = (0, 0);
     let mut rest = text;
@@ -100,9 +102,11 @@ fn tally(text: &[u8]) -> (usize, usize) {
 /// What the last token was, for a `/` that may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
-    /// It ended something that can be divided, also in the next line: no semicolon is put before a `/` that goes on with an expression.
+    /// It ended something that a `/` can divide, even on the next line: no semicolon is inserted before a `/` that
+    /// continues an expression.
     Value,
-    /// It ended something that can be divided, unless another line begins: it may have ended a statement that is none.
+    /// It ended something that a `/` on the same line can divide. With a line end between, it may have ended a
+    /// statement that is no expression.
     Operand,
     /// It wants an operand.
     Operator,
@@ -127,7 +131,8 @@ struct Open {
     statement: usize,
     /// and, within that, up to the end of the part of a list.
     chain: usize,
-    /// Whether this may be in the type of `x as void`, up to the end of the statement. The reader takes those in JavaScript too.
+    /// Whether this may be in the type of `x as void`, up to the end of the statement. The parser accepts those in
+    /// JavaScript too.
     is_type: bool,
 }
 
@@ -143,7 +148,7 @@ struct Scanner<'s> {
     last: u8,
     line: Line,
     end: End,
-    /// Whether this may be in `import x = y.z`, which is no expression, and which the reader takes in JavaScript too.
+    /// Whether this may be in `import x = y.z`, which is no expression, and which the parser accepts in JavaScript too.
     imports: bool,
     /// See [`MAX_LOOKED_AT`].
     looked_at: usize,
@@ -251,12 +256,12 @@ impl<'s> Scanner<'s> {
                 self.template();
             }
             b'/' => self.slash()?,
-            // Comments, for some.
+            // For some, this starts a comment.
             b'<' if self.rest.starts_with(b"<!--") => return Err(self.unclear()),
             b'-' if self.rest.starts_with(b"-->") && (self.line != Line::Same || !self.last.is_ascii()) => {
                 return Err(self.unclear());
             }
-            // Letters that are written otherwise.
+            // Escaped letters.
             b'\\' => return Err(self.unclear()),
             _ => self.sign(byte),
         }
@@ -291,7 +296,7 @@ impl<'s> Scanner<'s> {
         let word = self.rest.get(..length).unwrap_or_default();
         self.settle_end(word);
         self.imports |= word == b"import";
-        // Two operands with nothing between them are of two statements.
+        // Two operands with nothing between them belong to two statements.
         let is_operand = matches!(self.before, Before::Value | Before::Operand);
         let follows = self.last == b'}' || (is_operand && self.line == Line::New);
         if follows && !continues(word) {
@@ -321,8 +326,8 @@ impl<'s> Scanner<'s> {
         self.open.last().is_some_and(|open| open.is_type)
     }
 
-    /// Whether only an expression can be here, or more of one. What is behind a type's signs can be a type, a name behind `*` or `,` a
-    /// function's or a variable's, and those are not divided.
+    /// Whether only an expression, or the rest of one, can follow. What follows a type's signs can be a type, and a
+    /// name after `*` or `,` can be a function's or a variable's; none of those can be divided.
     fn wants_value(&self) -> bool {
         let is_wanted = is_word(self.last) || b"=+-%&|^~!?:<>/".contains(&self.last);
         let is_known = self.syntax == Syntax::JavaScript && !self.imports && !self.is_type();
@@ -353,7 +358,7 @@ impl<'s> Scanner<'s> {
                 self.count(tally(inside).1);
                 self.pass(length, Before::Unknown);
             }
-            // One that does not end is none.
+            // A regular expression that does not end is none.
             Err(looked_at) => {
                 self.looked_at += looked_at;
                 if self.looked_at > MAX_LOOKED_AT {
@@ -371,7 +376,7 @@ impl<'s> Scanner<'s> {
         let mut previous = 0;
         for (index, byte) in self.rest.iter().copied().enumerate().skip(1) {
             match (previous, byte) {
-                // What it makes of the next is none of its usual.
+                // The escaped byte has none of its usual effects.
                 (b'\\', _) => previous = 0,
                 (_, b'`') => return self.pass(index + 1, Before::Operand),
                 (b'$', b'{') => {
@@ -401,7 +406,7 @@ impl<'s> Scanner<'s> {
         self.pass(1, Before::Operator);
     }
 
-    /// What closes something else closes nothing.
+    /// A bracket that does not match the open one closes nothing.
     fn leave(&mut self, bracket: Bracket) {
         let mut before = Before::Unknown;
         if self.open.len() > 1
@@ -445,7 +450,7 @@ impl<'s> Scanner<'s> {
         }
     }
 
-    /// A semicolon before this word has ended the statement, or not.
+    /// Decides whether a semicolon before this word has ended the statement.
     fn settle_end(&mut self, word: &[u8]) {
         if self.end == End::Perhaps && !continues(word) {
             self.restart(Part::Statement);
@@ -457,7 +462,7 @@ impl<'s> Scanner<'s> {
         let end = self.rest.windows(2).skip(2).position(|window| window == b"*/");
         let length = end.map_or(self.rest.len(), |end| end + 4);
         let comment = self.rest.get(..length).unwrap_or_default();
-        // One with the end of a line in it is one.
+        // A comment that contains a line end counts as one.
         if comment.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
             self.line = Line::New;
         } else if self.line == Line::Same && !comment.is_ascii() {
@@ -524,7 +529,8 @@ fn has_statement(word: &[u8]) -> bool {
     matches!(word, b"if" | b"else" | b"for" | b"while" | b"do" | b"with")
 }
 
-/// Of what may be a regular expression, or part of a division: whether the `/` that ends it is a division too, if it is not one.
+/// For what is either a regular expression or part of a division: whether, if it is a division, the `/` at its end
+/// divides too.
 fn divides_at_its_end(expression: &[u8]) -> bool {
     let end = expression.iter().rposition(|byte| *byte == b'/').unwrap_or_default();
     let before = expression.get(..end).unwrap_or_default().trim_ascii_end();
@@ -582,7 +588,7 @@ fn line_length(text: &[u8]) -> usize {
     (0..text.len()).find(|index| text.get(*index..).is_some_and(is_line_end)).unwrap_or(text.len())
 }
 
-/// How long the string is that starts here. One that does not end, ends with its line.
+/// The length of the string that starts here. An unterminated one ends with its line.
 fn string_length(text: &[u8]) -> usize {
     let quote = text.first().copied().unwrap_or_default();
     let mut previous = 0;
@@ -599,7 +605,8 @@ fn string_length(text: &[u8]) -> usize {
     text.len()
 }
 
-/// How long the regular expression is that starts here. `Err`: none does, for so far there is no end to it.
+/// The length of the regular expression that starts here. `Err`: there is none, since no end was found in so many
+/// bytes.
 fn expression_length(text: &[u8]) -> Result<usize, usize> {
     let mut previous = 0;
     let mut in_class = false;

@@ -64,7 +64,8 @@ impl Scope for Running<'_> {
     }
 }
 
-/// Gives C another stack than the module's own, which is a mebibyte. Before the engine starts: it remembers where its stack is.
+/// Gives C another stack than the module's own, which is a mebibyte. Call this before the engine starts, which
+/// remembers where its stack is.
 pub(super) fn move_stack(running: &mut Running<'_>, size: u32) -> Result<()> {
     /// The stack grows down from here, and stays aligned.
     const ALIGNMENT: u32 = 16;
@@ -83,7 +84,7 @@ pub(super) fn move_stack(running: &mut Running<'_>, size: u32) -> Result<()> {
 pub(super) struct Places {
     /// The engine's context, which most of its functions ask for.
     context: u32,
-    /// What we keep in memory: the prelude's functions, room for an answer, and memory for bad times.
+    /// What we keep in memory: the prelude's functions, room for an answer, and a reserve of memory.
     table: u32,
 }
 
@@ -231,8 +232,9 @@ impl<'a, S: Scope> Js<'a, S> {
         Ok(u32::try_from(size)?)
     }
 
-    /// Takes all memory that was freed so far, for good, so that what a run allocates lies side by side behind it. Every page that a run
-    /// allocates in has to be put back after it, and taking a little of many costs more than all of a few.
+    /// Allocates all memory that was freed so far, for good, so that what a run allocates lies side by side behind it.
+    /// Every page that a run allocates in has to be put back afterwards, and many pages with a little in each cost more
+    /// than a few full ones.
     pub(super) fn fill_gaps(&mut self) -> Result<()> {
         /// Larger than every gap: it comes from the end of the heap.
         const LARGE: u32 = 1 << 20;
@@ -303,12 +305,12 @@ impl<'a, S: Scope> Js<'a, S> {
 
     /// Runs what promises have waiting, until there is nothing more.
     pub(super) fn run_jobs(&mut self) -> Result<()> {
-        // Negative is a job that threw. The prelude's own have no way to, and nobody else makes any.
+        // Negative means that a job threw. The prelude's own jobs cannot, and nobody else makes any.
         while self.call::<(), i32>("qjs_execute_pending_job", ())? != 0 {}
         Ok(())
     }
 
-    /// The same in a cell: what a job throws there is that it was interrupted, and of no interest.
+    /// The same in a cell, where a job that throws has only been interrupted, which is of no interest.
     pub(super) fn run_cell_jobs(&mut self) -> Result<()> {
         loop {
             match self.call::<(), i32>("qjs_execute_pending_job", ())? {
@@ -359,12 +361,12 @@ impl<'a, S: Scope> Js<'a, S> {
         Ok(pointer)
     }
 
-    /// A value of which the engine says where it is.
+    /// The value at an address that the engine returned.
     pub(super) fn value_at(&mut self, pointer: u32) -> Result<Value> {
         Ok(Value(u64::from_le_bytes(self.read(pointer)?)))
     }
 
-    /// The argument with this number of a call of the host, which are given by where they are.
+    /// The argument with this number of a host call; arguments are passed by address.
     pub(super) fn argument(&mut self, list: u32, index: u32) -> Result<Value> {
         let pointer = u32::from_le_bytes(self.read(list.saturating_add(index * 4))?);
         self.value_at(pointer)
@@ -391,7 +393,7 @@ impl<'a, S: Scope> Js<'a, S> {
         self.call("free", pointer)
     }
 
-    /// Gives back what was kept for bad times.
+    /// Frees the reserve.
     pub(super) fn release_reserve(&mut self) -> Result<()> {
         let place = self.places.table + RESERVE_AT;
         let reserve = u32::from_le_bytes(self.read(place)?);

@@ -91,7 +91,7 @@ fn read(call: &mut Call<'_, '_>, path: &str, position: u64, length: u32, wanted:
         files(call)?.stat(path).map_or(0, |stat| stat.size.saturating_sub(position))
     };
     let size = u32::try_from(size).unwrap_or(u32::MAX).min(length);
-    // Of nothing there may be no pointer.
+    // An allocation of nothing may give no pointer.
     let pointer = call.js.allocate(size.max(1))?;
     let value = match fill(call, (path, position), first, (pointer, size)) {
         Ok(count) => match wanted {

@@ -105,7 +105,7 @@ impl Call<'_, '_> {
         self.js.text(value)
     }
 
-    /// An argument that counts something. What is no such number counts nothing, or as much as there can be.
+    /// An argument that is a count. Anything else becomes the nearest count, or zero.
     pub(super) fn number(&mut self, index: u32) -> Result<u32> {
         Ok(clamp(self.argument(index)?.number()))
     }
@@ -126,7 +126,7 @@ impl Call<'_, '_> {
         if guest.cell == CellState::None {
             return Err(Stop::Ended(End::Exit(code).into()));
         }
-        // The engine is to be left whole.
+        // The engine has to stay intact.
         guest.cell = CellState::Exited(code);
         Err(self.js.throw_uncatchable())
     }
@@ -150,7 +150,7 @@ impl Call<'_, '_> {
 
     fn milliseconds(&mut self) -> Result<Value, Stop> {
         let host = self.js.guest()?.wasi()?.host();
-        // The clock starts with a second, for those who take 0 for no time.
+        // The clock starts at one second, since some programs take 0 for "no time".
         let since = Duration::from_nanos(host.monotonic()).saturating_sub(Duration::from_secs(1));
         Ok(Value::float(since.as_secs_f64() * 1e3))
     }

@@ -1,5 +1,6 @@
-//! What has to be done to a program's text before the engine gets it: find out how it is to be run, and have it give the value of its last
-//! expression. The text stays what it is, line for line; words that are added in a line are remembered, so that places can be told right.
+//! Prepares a program's text for the engine: finds out how it has to be run, and makes it return the value of its last
+//! expression. The text stays what it is, line for line; words that are added to a line are recorded, so that positions
+//! are reported correctly.
 
 use std::borrow::Cow;
 
@@ -28,7 +29,7 @@ pub(super) enum Kind {
     Module = 2,
     /// The engine can say what is wrong with it.
     Broken = 3,
-    /// The text is what is wrong with it.
+    /// The text says what is wrong with it.
     Refused = 4,
     /// As a script of the engine's own.
     Cell = 5,
@@ -188,7 +189,8 @@ fn guessed_kind(name: &str) -> Kind {
     if ending(name) == "mjs" { Kind::Module } else { Kind::Script }
 }
 
-/// A line that only a module can have. For texts that cannot be read, of which something still has to be said.
+/// Whether a line is there that only a module can have. For texts that cannot be parsed and still have to be
+/// classified.
 fn has_module_line(source: &str) -> bool {
     source.lines().any(|line| {
         let declares = |rest: &str| rest.starts_with([' ', '{', '*', '"', '\'']);
@@ -196,7 +198,7 @@ fn has_module_line(source: &str) -> bool {
     })
 }
 
-/// `#!` is a comment only at the very start of a text, and this one is going to be somewhere else.
+/// `#!` is a comment only at the very start of a text, and this text will not be at the start.
 pub(super) fn without_hashbang(source: &str) -> Cow<'_, str> {
     match source.strip_prefix("#!") {
         Some(rest) => Cow::Owned(["//", rest].concat()),

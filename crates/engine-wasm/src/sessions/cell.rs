@@ -30,7 +30,7 @@ struct Ended {
 }
 
 impl Ended {
-    /// Before it began, since what it was given cannot be put there.
+    /// It ended before it began: what it was given cannot be placed.
     fn unplaced(path: &str, errno: Errno) -> Self {
         let end = if errno == Errno::Nospc {
             End::OverDisk
@@ -57,7 +57,7 @@ impl Executor {
             Some(live) => live.lock().unwrap_or_else(PoisonError::into_inner).run(self, job, layer, &run),
             None => Err(wasmtime::Error::msg("there is no such session")),
         };
-        // One that could not even start is ours to mend.
+        // If a cell could not even start, that is our fault.
         let failed = |error: wasmtime::Error| Ended {
             end: Some(End::Trapped { signal: SIGABRT, message: format!("{error:#}") }),
             ..Ended::default()
@@ -142,7 +142,8 @@ impl Live {
         Some(self.interpreters.swap_remove(place))
     }
 
-    /// What its interpreters have of its memory: beyond what each starts with, as the limit counts.
+    /// How much of the session's memory its interpreters hold, counted as the limit counts: beyond what each starts
+    /// with.
     fn held(&self, executor: &Executor) -> Result<u64> {
         let held = self.interpreters.iter().map(|interpreter| {
             let size = Guest::memory(&interpreter.store)?.data_size(&interpreter.store) as u64;
@@ -197,7 +198,8 @@ impl Live {
         Ok(Ended { end: Some(end), report, peak_bytes, lost, ..Ended::default() })
     }
 
-    /// Puts a program where those that run by themselves find it. What it is then, and what was there before.
+    /// Puts a program where interpreters that load it themselves find it. Returns its version, and what was there
+    /// before.
     fn put_program(&mut self, job: &Job) -> Result<(FileVersion, Option<Vec<u8>>), Errno> {
         let path = program_path(job);
         let before = match self.disk.size(path) {

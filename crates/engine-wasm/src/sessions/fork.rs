@@ -1,7 +1,8 @@
 //! A copy of a session: another disk with the same files, and instances whose memory is the same.
 //!
-//! Between cells an interpreter is its memory. The few globals that its code has (where the stack is) are then what they were at its start, and
-//! on our side there is only what it has open. The copy is exact: also of generators of random numbers.
+//! Between cells, an interpreter is nothing but its memory. The few globals that its code has (where the stack is) are
+//! then what they were at its start, and on our side there is only what it has open. The copy is exact, down to the
+//! state of random number generators.
 
 use belljar_wasi::Image;
 use wasmtime::Result;

@@ -1,7 +1,8 @@
 //! A session as a file, and back.
 //!
-//! The file is the worker's word, and has been who knows where since: every number in it is checked, and what it says is only used for what the
-//! session could have done itself. Memory of a guest is a guest's; files, folders and what is open are made anew. A hash at the end is against damage.
+//! The file is the worker's word, and may have been anywhere since. So every number in it is checked, and it is only
+//! used for what the session could have done itself: a guest's memory goes back to a guest; files, folders and what is
+//! open are made anew. The hash at the end is against damage.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::fd::OwnedFd;
@@ -217,7 +218,7 @@ impl Executor {
             base_memory: runtime.base_memory,
             lowest_address: runtime.memories.lowest_address(),
         };
-        // Stands for runs that were: nothing runs until the first cell brings its own.
+        // Stands in for past runs: nothing runs until the first cell brings its own.
         let run = Arc::new(Run::start(RunId(0), &live.limits, None));
         let mut guest = Guest::new(&surroundings, run)?;
         let (elapsed, cpu) = (Duration::from_nanos(from.long()?), Duration::from_nanos(from.long()?));

@@ -28,11 +28,11 @@ pub struct Access {
 pub(super) enum Denied {
     /// No token.
     Unknown,
-    /// A token that is not good, or not any more, or not here.
+    /// A token that is not valid, or not any more, or not here.
     Invalid,
     /// A good one, for something else.
     Scope,
-    /// Nobody can say: the issuer's keys cannot be had.
+    /// Unknown: the issuer's keys cannot be had.
     Unavailable,
 }
 

@@ -1,5 +1,6 @@
-//! Which server a request means, and which web page sent it. A page whose name leads here for a moment is of the same origin to its browser, and
-//! could read whatever is answered without a token; its name is in the request all the same. rmcp looks at what comes to `/mcp` by the same lists.
+//! Which server a request means, and which web page sent it. A page whose name leads here for a moment has the same
+//! origin to its browser, and could read whatever is answered without a token; but the request still carries the page's
+//! name. rmcp checks what comes to `/mcp` against the same lists.
 
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ fn host(text: &str) -> Option<(String, Option<u16>)> {
     }
 }
 
-/// Refuses requests for somebody else, and those of others' pages.
+/// Refuses requests that are meant for another server, and those that others' pages send.
 pub(super) async fn check_names(State(names): State<Arc<Names>>, request: Request, next: Next) -> Response {
     match names.fault(request.headers()) {
         Some(fault) => refuse(StatusCode::FORBIDDEN, fault),

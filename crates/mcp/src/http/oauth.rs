@@ -89,7 +89,7 @@ impl OAuth {
         self.resource.host_str().map(str::to_owned)
     }
 
-    /// Who we are, for clients that do not know yet whom to ask for a token.
+    /// Who we are, for clients that do not know yet where to get a token.
     pub(super) fn metadata(&self) -> Value {
         json!({
             "resource": self.config.resource,
@@ -144,7 +144,7 @@ impl OAuth {
         Ok(Principal::new(format!("oauth:{sub}")))
     }
 
-    /// The algorithm is the header's word, but the key is checked to be one for it.
+    /// The header names the algorithm, but the key has to be one for it.
     fn validation(&self, algorithm: jsonwebtoken::Algorithm) -> Validation {
         let mut validation = Validation::new(algorithm);
         validation.set_issuer(&[&self.config.issuer]);

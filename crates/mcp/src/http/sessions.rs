@@ -1,5 +1,5 @@
-//! Sessions of the older era are their owners'. rmcp names them and does not know callers, and whoever knows a name could listen in on what is
-//! told there. So the name that a client gets is sealed for its caller: nobody else can use it.
+//! Binds sessions of the older era to their owners. rmcp names sessions but does not know callers, so anybody who knew
+//! a name could listen in. Therefore the name that a client gets is sealed for its caller: nobody else can use it.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::hex::hex;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// On an answer that refuses a request for want of a session.
+/// Marks an answer that refuses a request because there is no session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NoSession;
 
@@ -82,7 +82,8 @@ pub(super) async fn own_sessions(State(seal): State<Arc<Seal>>, mut request: Req
     response
 }
 
-/// The same, and marked where it is for want of a session. What rmcp says in the protocol's own terms, of a version or a method, is JSON.
+/// The same, and marked if there is no session. What rmcp says in the protocol's own terms, of a version or a method,
+/// is JSON.
 async fn marked(response: Response) -> Response {
     let is_refusal = matches!(response.status(), StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND);
     if !is_refusal || response.headers().contains_key(header::CONTENT_TYPE) {

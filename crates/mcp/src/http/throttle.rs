@@ -1,4 +1,4 @@
-//! How much each caller may ask for. Who asks for more gets a 429 that says when to come back.
+//! How much each caller may ask for. Whoever asks for more gets a 429 that says when to come back.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -25,7 +25,8 @@ const BODY_TIME: Duration = Duration::from_mins(1);
 const MOST_BYTES: usize = 2 * MAX_BODY;
 /// Streams that a caller may listen on at one time.
 const MOST_STREAMS: u32 = 64;
-/// Requests that a caller may have which are no calls, or of which nobody knows yet: they are being read. As many as calls, where those may be more.
+/// How many requests a caller may have that are not calls, or not known to be any because they are still being read. As
+/// many as calls, where those may be more.
 const MOST_OTHERS: u32 = 256;
 /// Rates of callers who have not been here for a while are forgotten when there are this many.
 const MOST_RATES: usize = 4096;
@@ -94,7 +95,7 @@ enum Excess {
     Streams,
 }
 
-/// Something that a caller has until this is dropped.
+/// A share of something, which a caller has until this is dropped.
 #[derive(Debug)]
 struct Held {
     uses: Arc<Mutex<Uses>>,
@@ -228,7 +229,7 @@ pub(super) async fn throttle(State(throttle): State<Arc<Throttle>>, request: Req
     {
         return excess.answer(&caller);
     }
-    // What it really has, which is no more than what it said.
+    // The real size, which is no more than the announced one.
     drop(announced);
     let what = if wanted == Wanted::Call { Use::CALL } else { Use::OTHER };
     let held = match throttle.hold(&caller, what.with_bytes(body.len())) {
@@ -253,7 +254,7 @@ fn keep(response: Response, held: impl Send + 'static) -> Response {
     })
 }
 
-/// What it says it has, or else all that it may have.
+/// The announced length, or otherwise the most that is allowed.
 fn body_size(headers: &HeaderMap) -> usize {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     length.unwrap_or(MAX_BODY).min(MAX_BODY)

@@ -23,7 +23,7 @@ impl std::fmt::Debug for Secret {
 /// What is wrong with a file of tokens.
 #[derive(Debug, thiserror::Error)]
 pub enum TokensError {
-    /// A line that is none.
+    /// A line that is no name and token.
     #[error("line {0} is not `NAME TOKEN`")]
     Line(usize),
     /// Names with one are an authorization server's.

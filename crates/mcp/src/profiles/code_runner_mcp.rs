@@ -166,8 +166,8 @@ impl CodeRunner {
     }
 }
 
-/// Why there is only JavaScript, which is a part of TypeScript. What is granted only the host's own tools can have, and many hosts have
-/// Node.js alone.
+/// Why there is only JavaScript, which is a part of TypeScript. Only the host's own tools can have what is granted, and
+/// many hosts have nothing but Node.js.
 fn no_typescript(call: &Call<'_>) -> Option<Refusal> {
     let served = |id| Language::find(id).map(|language| call.runtime().engines_for(language));
     served("typescript")?.err().filter(|_| served("javascript").is_some_and(|served| served.is_ok()))
@@ -180,7 +180,8 @@ fn not_read(call: &Call<'_>, outcome: &Outcome) -> Option<String> {
     Some(format!("types cannot be used here: {}; {}", refusal.message(), refusal.hint()))
 }
 
-/// What to say of a program that failed, and may have for what it imports. With a network, too, Deno has no modules but those of packages.
+/// What to say of a program that failed, perhaps because of its imports. Even with a network, Deno has only modules
+/// that come from packages.
 fn not_fetched(code: &str, outcome: &Outcome) -> Option<String> {
     if outcome.status == (Status::Completed { exit_code: 0 }) {
         return None;

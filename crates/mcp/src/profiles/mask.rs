@@ -134,7 +134,7 @@ impl ServerHandler for Mask {
         Err(no_method())
     }
 
-    /// What could not be read as a request that it is named after comes here, too.
+    /// Requests whose parameters do not fit their method come here, too.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

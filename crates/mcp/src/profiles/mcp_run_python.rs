@@ -161,7 +161,8 @@ fn refuses(error: &RunError, argument: &str) -> bool {
     matches!(error, RunError::Refused(refusal) if refusal.argument() == argument)
 }
 
-/// Whether a program imports a module, as far as its lines tell. In a string it costs a package, if that can be had.
+/// Whether a program imports a module, as far as its lines tell. An import inside a string counts too, which costs a
+/// package, if that can be had.
 fn imports(code: &str, module: &str) -> bool {
     let is_it = |name: &str| {
         let mut words = name.trim_start().split(|letter: char| letter != '_' && !letter.is_alphanumeric());

@@ -43,7 +43,7 @@ type Piece = (Stream, VecDeque<u8>);
 /// A line of one stream, with its end if it has one.
 pub(super) type Line = (Stream, String);
 
-/// What whoever listens is told.
+/// What a listener is told.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum News {
     Line(Line),
@@ -109,7 +109,7 @@ impl Transcript {
         heard.untold.drain(..).collect()
     }
 
-    /// The same when the run has ended: what has no end yet will have none.
+    /// The same when the run has ended: a line that has no end yet will not get one.
     pub(super) fn take_last_news(&self) -> Vec<News> {
         let mut heard = self.heard();
         let last = heard.lines.finish().into_iter().map(News::Line);

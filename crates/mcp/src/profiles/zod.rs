@@ -1,4 +1,4 @@
-//! What zod, which several originals check arguments with, says of those that are wrong.
+//! What is wrong with arguments, in the words of zod, with which several originals check them.
 
 use serde_json::{Map, Value, json};
 
@@ -93,7 +93,7 @@ pub(super) fn list(tool: &str, issues: &[Issue]) -> String {
     format!("MCP error -32602: Invalid arguments for tool {tool}: {issues:#}")
 }
 
-/// What they say of a level of log messages that there is not.
+/// What they say of an unknown level of log messages.
 pub(super) fn bad_level(level: &Value) -> String {
     let options = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
     let expected = options.map(|option| format!("'{option}'")).join(" | ");
@@ -107,7 +107,7 @@ pub(super) fn bad_level(level: &Value) -> String {
     format!("{:#}", Value::Array(vec![issue]))
 }
 
-/// What they say of a tool that they have not.
+/// What they say of an unknown tool.
 pub(super) fn no_tool(name: &str) -> String {
     format!("MCP error -32602: Tool {} not found", shortened(name, MOST_ECHO))
 }

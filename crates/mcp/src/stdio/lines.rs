@@ -1,7 +1,8 @@
 //! A client's lines, on their way to rmcp.
 //!
-//! rmcp passes over what it cannot read, or refuses it without saying which request that was, and whoever sent it waits for ever. Where such a
-//! line says which request it is, another goes on in its place: one for nothing, which [`unreadable`] knows, and that is answered by that number.
+//! rmcp skips what it cannot read, or refuses it without saying which request it was, and the sender waits for ever. So
+//! if such a line has a request's id, a placeholder is passed on instead: a request with the same id, which
+//! [`unreadable`] recognizes and which is answered with what was wrong.
 
 use std::fmt;
 use std::io;
@@ -20,15 +21,15 @@ use super::shape::{Fault, Shape};
 /// The longest line. A program's files are in it.
 pub(crate) const LONGEST: usize = 64 << 20;
 
-/// What is asked for in place of what cannot be read.
+/// The method of such a placeholder.
 const UNREADABLE: &str = "belljar/unreadable";
 
-/// So much of either end of a line that is too long is kept, to see which request it is.
+/// If a line is too long, so much of either end is kept, to see which request it is.
 const END: usize = 4 << 10;
 
 const CHUNK: usize = 64 << 10;
 
-/// The number of a request that could not be read, and what is answered, if this is what stands for one.
+/// The id of a request that could not be read, and the answer to it, if this message is its placeholder.
 pub(super) fn unreadable(message: &RxJsonRpcMessage<RoleServer>) -> Option<(RequestId, ErrorData)> {
     let JsonRpcMessage::Request(JsonRpcRequest { id, request: ClientRequest::CustomRequest(request), .. }) = message
     else {
@@ -41,7 +42,7 @@ pub(super) fn unreadable(message: &RxJsonRpcMessage<RoleServer>) -> Option<(Requ
         .then(|| (id.clone(), ErrorData::new(code, why().unwrap_or("the request cannot be read").to_owned(), None)))
 }
 
-/// Gives lines on as they are, if they can be read.
+/// Passes on lines unchanged, if they can be read.
 pub(super) struct Lines<R> {
     reader: R,
     chunk: Box<[u8]>,
@@ -98,7 +99,7 @@ impl Line {
         }
     }
 
-    /// The line, or what stands for it; `None` for one of which nobody knows what it is.
+    /// The line, or its placeholder; `None` if nobody knows which request it is.
     fn readable(self) -> Option<Vec<u8>> {
         let (number, why) = match self {
             Self::All(line) => match serde_json::from_slice::<Shape>(text(&line)) {
@@ -125,14 +126,14 @@ impl Line {
     }
 }
 
-/// What stands for a request that is refused as it is.
+/// The placeholder of a request that is refused.
 fn instead(number: &Value, why: &str, code: ErrorCode) -> Vec<u8> {
     let params = json!({"code": code.0, "why": why});
     let instead = json!({"jsonrpc": "2.0", "id": number, "method": UNREADABLE, "params": params});
     format!("{instead}\n").into_bytes()
 }
 
-/// Without what may stand around a message.
+/// The text without anything that may stand around a message.
 fn text(line: &[u8]) -> &[u8] {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii()
 }

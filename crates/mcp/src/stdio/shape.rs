@@ -42,7 +42,7 @@ enum Role {
 }
 
 impl Shape {
-    /// Requests that are none by their shape and say which they are: their numbers, and why.
+    /// What is no request by its shape but says which one it is: the numbers, and why.
     pub(super) fn refused(self) -> Vec<(Value, Fault)> {
         match self {
             Self::Message(message) => {

@@ -1,4 +1,4 @@
-//! Messages of compilers that put the place on the line of the message, or on a line above it.
+//! Messages of compilers that give the place on the same line as the message, or on a line above it.
 
 use super::Finding;
 use super::text::{Line, Source, is_blank, lines, or_next_line};
@@ -7,8 +7,8 @@ pub(super) const COMPILE_ERROR: &str = "CompileError";
 
 pub(super) const LINK_ERROR: &str = "LinkError";
 
-/// The first error of a compiler that writes `main.c:3:7: error: message`, in any of the ways of writing the place, with or without the
-/// label; otherwise the first symbol that a linker missed.
+/// The first error from a compiler that writes `main.c:3:7: error: message`, with the place in any of its spellings,
+/// and with or without the label; failing that, the first symbol that a linker could not find.
 pub(super) fn diagnostic<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let mut unlabelled = None;
     for line in lines(text) {
@@ -25,7 +25,7 @@ pub(super) fn diagnostic<'t>(text: &'t str, source: Source<'_>) -> Option<Findin
         } else if let Some((_, message)) =
             line.text.split_once(": error: ").or_else(|| line.text.split_once(": fatal error: "))
         {
-            // In a header or a library: the place is where the caller's program brought it in.
+            // The error is in a header or a library: use the place where the caller's program brought that in.
             let number = place_of_instantiation(line, source).or_else(|| last_place(line.before, source));
             return Some(Finding::new(COMPILE_ERROR, message, number));
         }
@@ -33,8 +33,8 @@ pub(super) fn diagnostic<'t>(text: &'t str, source: Source<'_>) -> Option<Findin
     unlabelled
 }
 
-/// The first error that is both labelled and in the caller's program: for tools that compile and run in one step, where anything less
-/// sure could be the program's own words.
+/// The first error that is both labelled and in the caller's program: for tools that compile and run in one step, where
+/// anything less certain could have been printed by the program itself.
 pub(super) fn own_error<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     lines(text).find_map(|line| {
         let (number, message) = source.located(line.text)?;
@@ -45,7 +45,7 @@ pub(super) fn own_error<'t>(text: &'t str, source: Source<'_>) -> Option<Finding
     })
 }
 
-/// The last located message that is not a warning: what can be said of a run in a language nothing is known of.
+/// The last message with a place that is not a warning: the best we can do for a run in an unknown language.
 pub(super) fn last_located<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let errors = lines(text).filter_map(|line| {
         match source.located(line.text).map(|(number, message)| (number, Severity::of(message)))? {
@@ -79,7 +79,7 @@ pub(super) fn place_then_error<'t>(text: &'t str, source: Source<'_>) -> Option<
     None
 }
 
-/// A symbol that a linker missed, or found twice, in words: GNU ld, lld and its WebAssembly form.
+/// A symbol that a linker could not find, or found twice, in words: GNU ld, lld and its WebAssembly variant.
 pub(super) fn missing_symbol(line: &str) -> Option<&str> {
     ["undefined reference to ", "undefined symbol: ", "duplicate symbol: ", "multiple definition of "]
         .iter()
@@ -90,13 +90,14 @@ pub(super) fn missing_symbol(line: &str) -> Option<&str> {
 #[derive(Clone, Copy)]
 enum Severity {
     Error,
-    /// A warning, or a note to another message.
+    /// A warning, or a note on another message.
     Lesser,
     Unlabelled,
 }
 
 impl Severity {
-    /// The label of a message and the message without it. A code stays: `error TS2322: message` is `TS2322: message`.
+    /// The label of a message, and the message without it. A code is kept:
+    /// `error TS2322: message` becomes `TS2322: message`.
     fn of(message: &str) -> (Self, &str) {
         let Some((label, rest)) = message.split_once(':') else {
             return (Self::Unlabelled, message);
@@ -115,13 +116,13 @@ impl Severity {
     }
 }
 
-/// A labelled error, with what its compiler puts on the lines below.
+/// A labelled error, with what its compiler adds on the lines below.
 fn error<'t>(message: &'t str, line: Line<'t>, number: Option<u32>) -> Finding<'t> {
-    // GHC writes its messages there, as a list of points.
+    // GHC writes its messages there, as bullet points.
     let first = or_next_line(message, line.after).trim_start_matches("• ");
     let mut details = line.after.lines().take_while(|more| !more.contains(": error: ")).take(8);
     if first == "cannot find symbol" {
-        // javac names it after the code.
+        // javac names the symbol after the code.
         let symbol = details.find_map(|more| more.trim().strip_prefix("symbol:")).unwrap_or("");
         return Finding::new(COMPILE_ERROR, format!("{first}: {}", symbol.trim()), number);
     }
@@ -131,18 +132,18 @@ fn error<'t>(message: &'t str, line: Line<'t>, number: Option<u32>) -> Finding<'
         let types: Vec<&str> = details.filter(is_type).collect();
         return Finding::new(COMPILE_ERROR, format!("{first} {}", types.join(",")), number);
     }
-    // `dotnet build` ends its messages with the project they are from.
+    // `dotnet build` ends each message with the project it comes from.
     let project = first.rsplit_once(" [").filter(|(_, project)| project.ends_with("proj]"));
     Finding::new(COMPILE_ERROR, project.map_or(first, |(message, _)| message), number)
 }
 
-/// clang lists below an error in a template what asked for it, the caller's program last.
+/// Below an error in a template, clang lists what asked for it, with the caller's program last.
 fn place_of_instantiation(error: Line<'_>, source: Source<'_>) -> Option<u32> {
     let notes = error.after.lines().take_while(|line| !line.contains(": error: "));
     notes.filter(|line| line.ends_with("requested here")).find_map(|line| source.line_in(line))
 }
 
-/// gcc lists the same above it, and both list the `#include`s there.
+/// gcc lists the same above the error, and both list the `#include`s there.
 fn last_place(text: &str, source: Source<'_>) -> Option<u32> {
     text.lines().rev().find_map(|line| source.line_in(line))
 }

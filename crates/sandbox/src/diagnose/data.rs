@@ -4,13 +4,13 @@ use super::Finding;
 use super::compiler::COMPILE_ERROR;
 use super::text::{Source, exception, first_line, is_blank, last_line, line_number, or_next_line};
 
-/// `Error in f(1) : message`, and that execution was halted. R keeps no lines.
+/// `Error in f(1) : message`, and a note that execution was halted. R keeps no line numbers.
 pub(super) fn r<'t>(text: &'t str, _: Source<'_>) -> Option<Finding<'t>> {
     let halted = last_line(text, |line| !is_blank(line)).filter(|line| line.text == "Execution halted")?;
     let error = last_line(halted.before, |line| line.starts_with("Error in ") || line.starts_with("Error: "))?;
     let message = match error.text.strip_prefix("Error: ") {
         Some(message) => message,
-        // A call ends in a parenthesis, and may well hold a colon.
+        // A call ends in a parenthesis, and may well contain a colon.
         None => error.text.split_once(") :").or_else(|| error.text.split_once(" :"))?.1,
     };
     let message = or_next_line(message, error.after);
@@ -22,18 +22,19 @@ pub(super) fn r<'t>(text: &'t str, _: Source<'_>) -> Option<Finding<'t>> {
 pub(super) fn julia<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let line = last_line(text, |line| line.starts_with("ERROR: "))?;
     let thrown = line.text.trim_start_matches("ERROR: ").trim_start_matches("LoadError: ");
-    // Without frames or a place it is something the program printed.
+    // Without frames or a place it is something that the program printed.
     if !line.after.contains("Stacktrace:") && !line.after.contains("in expression starting at ") {
         return None;
     }
     let named = exception(thrown).filter(|(kind, _)| kind.ends_with("Error") || kind.ends_with("Exception"));
     let (kind, message) = named.unwrap_or(("ErrorException", thrown));
-    // The parser points at the code, with its words behind a line.
+    // The parser points at the code, with its message after a drawn line.
     let pointed = line.after.lines().find_map(|line| line.split_once("── ")).filter(|_| kind == "ParseError");
     Some(Finding::new(kind, pointed.map_or(message, |(_, words)| words), source.line_in(line.after)))
 }
 
-/// `error: message`, then `error: called from` and the frames by function. Only the frame of the script itself is surely the caller's.
+/// `error: message`, then `error: called from` and the frames by function. Only the script's own frame is certain to be
+/// the caller's.
 pub(super) fn octave<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     if let Some(line) = first_line(text, |line| line.starts_with("error: parse error near line ")) {
         return Some(Finding::new("SyntaxError", or_next_line("", line.after), source.line_of(line.text)));
@@ -45,13 +46,13 @@ pub(super) fn octave<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t
     Some(Finding::new("Error", message, place.map(|(number, _)| number)))
 }
 
-/// `Parse error near line 2: message`, the first: without `-bail` the shell goes on.
+/// `Parse error near line 2: message`, if it is the first: without `-bail` the shell carries on.
 pub(super) fn sqlite<'t>(text: &'t str, _: Source<'_>) -> Option<Finding<'t>> {
     const PHASES: &[&str] = &["Parse error ", "Runtime error ", "Error: "];
     let line = first_line(text, |line| PHASES.iter().any(|phase| line.starts_with(phase)))?;
     let (place, message) = line.text.split_once(": ")?;
     let number = place.split_once(" near line ").and_then(|(_, number)| line_number(number)).map(|(number, _)| number);
-    // At the end is the result's code, for whoever knows them by heart.
+    // The result code at the end means something only to those who know them by heart.
     let is_code = |code: &str| code.strip_suffix(')').is_some_and(|code| code.parse::<u32>().is_ok());
     let coded = message.rsplit_once(" (").filter(|(_, code)| is_code(code));
     Some(Finding::new("SQLError", coded.map_or(message, |(message, _)| message), number))
@@ -87,7 +88,7 @@ mod tests {
         r.run("Error: noise\n", None);
     }
 
-    // Not on the machine that the rest was captured on: the traces are as in JuliaLang/julia#53919 and #49876.
+    // Not captured on the machine used for the rest: the traces are as in JuliaLang/julia#53919 and #49876.
     #[test]
     fn julia() {
         let julia = Tool::new("julia", "main.jl");

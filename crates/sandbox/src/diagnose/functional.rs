@@ -4,10 +4,10 @@ use super::Finding;
 use super::compiler::{self, COMPILE_ERROR};
 use super::text::{Source, is_blank, last_line, lines};
 
-/// `main: message`, under which `error` leaves the place of its call. Exceptions have no name here, and only the program's in front tells
-/// them from what it printed.
+/// `main: message`, below which `error` prints the place of its call. Exceptions have no name here, and only the
+/// program's name in front tells them from the program's own output.
 pub(super) fn haskell<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
-    // What the table has GHC call its output.
+    // What the table makes GHC call its output.
     const PROGRAM: &str = "main";
     if let Some(stack) = last_line(text, |line| line == "CallStack (from HasCallStack):") {
         let (_, message) = stack.before.lines().next_back()?.split_once(": ")?;
@@ -21,7 +21,7 @@ pub(super) fn haskell<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'
     (program == PROGRAM).then(|| Finding::new("Exception", message, None))
 }
 
-/// `Fatal error: exception Failure("message")` of a program, `Exception: Failure "message".` of the toplevel.
+/// `Fatal error: exception Failure("message")` from a program, `Exception: Failure "message".` from the toplevel.
 pub(super) fn ocaml<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     const FATAL: &str = "Fatal error: exception ";
     let line =
@@ -51,8 +51,8 @@ pub(super) fn elixir<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t
     })
 }
 
-/// `escript: exception error: message`, then the frames. The compiler's messages have no label, but quote the code below behind a `%`, and
-/// go to standard output.
+/// `escript: exception error: message`, then the frames. The compiler's messages have no label, but quote the code
+/// below after a `%`, and go to standard output.
 pub(super) fn erlang<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     const EXCEPTION: &str = "escript: exception ";
     if let Some(line) = last_line(text, |line| line.starts_with(EXCEPTION)) {

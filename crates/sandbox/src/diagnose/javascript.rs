@@ -4,9 +4,9 @@ use super::Finding;
 use super::text::{Line, Source, exception, first_line, is_blank, last_line, lines, or_next_line};
 use super::{compiler, typescript};
 
-/// What a run ended with. Node, Deno and Bun mark an uncaught error, so that one that was only logged is not taken for it.
+/// What ended a run. Node, Deno and Bun mark an uncaught error, so one that was only logged is not mistaken for it.
 pub(super) fn uncaught<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
-    // QuickJS comes last: it has no mark of its own.
+    // QuickJS comes last: it prints no mark of its own.
     typescript::bun(text, source)
         .or_else(|| node(text, source))
         .or_else(|| typescript::deno(text, source))
@@ -14,8 +14,8 @@ pub(super) fn uncaught<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<
         .or_else(|| quickjs(text, source))
 }
 
-/// The stack alone. With source maps its places are in `/main.coffee`; those in `/box/main.coffee` are lines of the JavaScript that the
-/// program was compiled to.
+/// The stack alone. With source maps, its places are in `/main.coffee`; those in `/box/main.coffee` are lines of the
+/// JavaScript that the program was compiled to.
 pub(super) fn coffee<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     if let Some(refused) = compiler::own_error(text, source) {
         return Some(Finding::new("SyntaxError", refused.message, refused.line));
@@ -27,7 +27,7 @@ pub(super) fn coffee<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t
     Some(Finding::new(kind, message, line))
 }
 
-/// `Kind: message`, where Node may put a code behind the kind: `TypeError [ERR_INVALID_ARG_TYPE]: …`.
+/// `Kind: message`, where Node may put a code after the kind: `TypeError [ERR_INVALID_ARG_TYPE]: …`.
 pub(super) fn error(line: &str) -> Option<(&str, &str)> {
     match line.split_once(": ") {
         Some((kind, message)) if kind.ends_with(']') => {
@@ -42,7 +42,7 @@ pub(super) fn is_error_name(name: &str) -> bool {
     name.starts_with(char::is_uppercase) && (name.ends_with("Error") || name.ends_with("Exception"))
 }
 
-/// The line of the innermost frame that is the caller's.
+/// The line of the innermost frame in the caller's program.
 pub(super) fn first_frame(stack: &str, source: Source<'_>) -> Option<u32> {
     stack.lines().filter(|line| line.trim_start().starts_with("at ")).find_map(|line| source.line_in(line))
 }
@@ -53,7 +53,8 @@ pub(super) fn is_underline(line: &str) -> bool {
     !line.is_empty() && line.chars().all(|c| c == '^')
 }
 
-/// Node prints the place, the code and a caret, then the error with its stack. It signs with its version, which ts-node does not.
+/// Node prints the place, the code and a caret, then the error with its stack. It ends with its version, which ts-node
+/// does not.
 fn node<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let signature = last_line(text, |line| !is_blank(line)).filter(|line| line.text.starts_with("Node.js v"));
     let (mut above, mut place, mut report) = ("", "", None);
@@ -66,13 +67,13 @@ fn node<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let (place, report) = report?;
     let thrown = first_line(report, |line| !is_blank(line))?;
     if let Some(refused) = compiler::own_error(thrown.after, source) {
-        // tsx and ts-node throw what the compiler said.
+        // tsx and ts-node throw the compiler's message.
         return Some(refused);
     }
     let stack = thrown.after.split("\n  [cause]").next().unwrap_or("");
     let line = first_frame(stack, source).or_else(|| source.line_in(place));
     let value = thrown.text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(thrown.text);
-    // Node says this of values that are no errors, and so have no stack.
+    // Node says this about thrown values that are not errors, and so have no stack.
     let is_error = !stack.lines().any(|line| line.starts_with("(Use `node --trace-uncaught"));
     let (kind, message) = error(value).filter(|_| is_error).unwrap_or(("Uncaught", value));
     Some(Finding::new(kind, or_next_line(message, stack), line))
@@ -97,7 +98,7 @@ fn quickjs<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
         return None;
     }
     let (kind, message) = error_above(before)?;
-    // The constructor of an error's class counts as its innermost frame.
+    // The constructor of an error class appears as its innermost frame.
     let function = |frame: &'t str| frame.trim_start().split(' ').nth(1);
     let line = frames
         .lines()
@@ -116,7 +117,7 @@ fn trailing_frames(text: &str) -> Option<(&str, &str)> {
     Some((before, text.strip_prefix(before)?))
 }
 
-/// The error whose stack follows `before`. Its message may have several lines, so that its name is not always on the last.
+/// The error whose stack follows `before`. Its message may span several lines, so its name is not always on the last.
 fn error_above(before: &str) -> Option<(&str, &str)> {
     let mut nearest = before.lines().rev().skip_while(|line| is_blank(line)).take(16).peekable();
     let last = *nearest.peek()?;

@@ -3,7 +3,7 @@
 use super::Finding;
 use super::text::{Source, first_line, is_blank, last_line, line_number, lines, or_next_line};
 
-/// The message, indented details, and `context...:`. Racket inlines, so the line is of the nearest form that it kept.
+/// The message, indented details, and `context...:`. Racket inlines, so the line is that of the nearest form it kept.
 pub(super) fn racket<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     const UNCAUGHT: &str = "uncaught exception: ";
     let details = last_line(text, |line| matches!(line, "  context...:" | "  location...:"));
@@ -35,7 +35,7 @@ pub(super) fn common_lisp<'t>(text: &'t str, _: Source<'_>) -> Option<Finding<'t
 fn sbcl(text: &str) -> Option<Finding<'_>> {
     let line = last_line(text, |line| line.starts_with("Unhandled ") && line.contains(" in thread "))?;
     let (kind, _) = line.text.strip_prefix("Unhandled ")?.split_once(" in thread ")?;
-    // The thread's name is broken over lines.
+    // The thread's name is split over several lines.
     let report = text.strip_prefix(line.before)?.split_once(">:\n")?.1.split("\nBacktrace for: ").next()?;
     let message = first_line(report, |line| !is_blank(line))?;
     let form = report.split_once("(in form starting at line: ").and_then(|(_, form)| line_number(form));
@@ -47,20 +47,21 @@ fn sbcl(text: &str) -> Option<Finding<'_>> {
     Some(Finding::new(kind, message.text, number))
 }
 
-/// `*** - message`, broken over indented lines.
+/// `*** - message`, split over indented lines.
 fn clisp(text: &str) -> Option<Finding<'_>> {
     let line = last_line(text, |line| line.starts_with("*** - "))?;
     let more = first_line(line.after, |line| !line.starts_with(' ')).map_or(line.after, |end| end.before);
     Some(Finding::new("Error", format!("{} {more}", line.text.strip_prefix("*** - ")?), None))
 }
 
-/// After the backtrace: `main.scm:2:2: In procedure vector-ref: message`, where `ERROR` may stand for the place, and the message below.
+/// After the backtrace: `main.scm:2:2: In procedure vector-ref: message`, with `ERROR` in place of a position in some
+/// cases, and the message below.
 fn guile<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     const PROCEDURE: &str = "In procedure ";
     if let Some(line) = lines(text).find(|line| line.text.contains(PROCEDURE) && line.text.ends_with(':'))
         && let Some((number, message)) = line.after.lines().next().and_then(|below| source.located(below))
     {
-        // From the reader.
+        // A message from the reader.
         return Some(Finding::new("SyntaxError", message, Some(number)));
     }
     let backtrace = last_line(text, |line| line == "Backtrace:")?;
@@ -75,7 +76,7 @@ fn guile<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     Some(Finding::new("Error", or_next_line(message, line.after), number))
 }
 
-/// `Error: message`, then `Call history:` without places; the reader gives a line in front of its message.
+/// `Error: message`, then `Call history:` without places; the reader puts a line number in front of its message.
 fn chicken(text: &str) -> Option<Finding<'_>> {
     let history = last_line(text, |line| line == "\tCall history:")?;
     let message = last_line(history.before, |line| line.starts_with("Error: "))?.text.strip_prefix("Error: ")?;

@@ -4,7 +4,7 @@ use super::Finding;
 use super::compiler::{self, COMPILE_ERROR};
 use super::text::{Line, Source, exception, first_line, last_line, or_next_line};
 
-/// `Exception in thread "main" Kind: message` of java; the same without the thread from scala's runner.
+/// `Exception in thread "main" Kind: message` from java; the same without the thread from scala's runner.
 pub(super) fn jvm<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     const THREAD: &str = "Exception in thread \"";
     const LAUNCHER: &[&str] = &["Error: Main method ", "Error: Could not find or load "];
@@ -20,7 +20,7 @@ pub(super) fn jvm<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
     if let Some(launcher) = first_line(text, |line| LAUNCHER.iter().any(|start| line.starts_with(start))) {
         return Some(Finding::new("Error", launcher.text.strip_prefix("Error: ")?, None));
     }
-    // A program can print such a trace and go on. Only a runner's own frames below it say that nobody caught it.
+    // A program can print such a trace and carry on. Only the runner's own frames below it show that nobody caught it.
     first_line(text, |line| RUNNERS.iter().any(|runner| line.starts_with(runner)))?;
     let stack = first_line(text, |line| line.starts_with("\tat "))?;
     let is_class = |kind: &str| kind.contains('.') || kind.ends_with("Error") || kind.ends_with("Exception");
@@ -29,7 +29,7 @@ pub(super) fn jvm<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
     stack_trace(thrown, text.strip_prefix(stack.before)?, source)
 }
 
-/// Groovy says what it caught, then prints the trace; a program that does not compile is an exception of its own.
+/// Groovy prints what it caught, then the trace; a program that does not compile raises an exception of its own.
 pub(super) fn groovy<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     if let Some(line) = first_line(text, |line| line.ends_with("MultipleCompilationErrorsException: startup failed:")) {
         let (number, message) = line.after.lines().find_map(|line| source.located(line))?;
@@ -41,7 +41,7 @@ pub(super) fn groovy<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t
     if let Some(message) = thrown.strip_prefix("Assertion failed:") {
         return Some(Finding::new("AssertionFailed", or_next_line(message, line.after), source.line_in(line.after)));
     }
-    // Without a frame it is something the program printed.
+    // Without a frame it is something that the program printed.
     first_line(line.after, |line| line.starts_with("\tat "))?;
     stack_trace(thrown, line.after, source)
 }
@@ -65,14 +65,14 @@ pub(super) fn dotnet<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t
     const INNER: &str = "--- End of inner exception stack trace ---";
     let line = last_line(text, |line| line == "Unhandled Exception:" || line.starts_with("Unhandled exception. "))?;
     let thrown = or_next_line(line.text.strip_prefix("Unhandled exception. ").unwrap_or(""), line.after);
-    // The exception that caused it follows on the same line, and has its frames first.
+    // The exception that caused it follows on the same line, and its frames come first.
     let (kind, message) = exception(thrown.split(" ---> ").next()?)?;
     let stack = line.after.split("[ERROR] FATAL UNHANDLED EXCEPTION").next()?;
     let frames = stack.rsplit(INNER).next()?;
     Some(Finding::new(kind, message, source.line_in(frames).or_else(|| source.line_in(stack))))
 }
 
-/// `Unhandled exception:` and the exception below it, which has a name only where its words begin with one.
+/// `Unhandled exception:` and the exception below it, which has a name only if its message starts with one.
 pub(super) fn dart<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let Some(line) = last_line(text, |line| line == "Unhandled exception:") else {
         return compiler::own_error(text, source);
@@ -83,14 +83,14 @@ pub(super) fn dart<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>>
     Some(Finding::new(kind, message, source.line_in(line.after)))
 }
 
-/// A trace that begins with `thrown`: its own frames, or when none of them is the caller's those of what caused it.
+/// A trace that begins with `thrown`: its own frames, or if none of them is the caller's, those of its cause.
 fn stack_trace<'t>(thrown: &'t str, after: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let (kind, message) = exception(thrown)?;
     let cause = first_line(after, |line| line.starts_with("Caused by: "));
     let frames = cause.map_or(after, |cause| cause.before);
     let line = source.line_in(frames).or_else(|| source.line_in(after));
     Some(match (message, cause) {
-        // An exception without words of its own only wraps another.
+        // An exception without a message of its own only wraps another.
         ("", Some(Line { text, .. })) => Finding::new(kind, text, line),
         _ => Finding::new(kind, message, line),
     })
@@ -170,7 +170,7 @@ mod tests {
         );
     }
 
-    // Not on the machine that the rest was captured on: the trace is as in nerdrew/dart-ctags#10.
+    // Not captured on the machine used for the rest: the trace is as in nerdrew/dart-ctags#10.
     #[test]
     fn dart() {
         let dart = Tool::new("dart", "main.dart");

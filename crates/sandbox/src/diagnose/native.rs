@@ -1,4 +1,5 @@
-//! C, C++, Rust, Go, Zig and Swift: what their runtimes say as they end. And rustc, whose messages are of their own kind.
+//! C, C++, Rust, Go, Zig and Swift: what their runtimes print when they fail. Also rustc, whose messages have a format
+//! of their own.
 
 use super::Finding;
 use super::compiler::{self, COMPILE_ERROR, LINK_ERROR};
@@ -26,13 +27,13 @@ pub(super) fn c<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let last = last_line(text, |line| !is_blank(line))?.text;
     if let Some(exception) = last.strip_prefix("libc++abi: terminating due to uncaught exception of type ") {
         let (kind, what) = exception.split_once(": ").unwrap_or((exception, ""));
-        // The library's own name for its version of `std`.
+        // The library's internal name for its version of `std`.
         return Some(Finding::new(kind.replace("std::__1::", "std::"), what, None));
     }
     if let Some(rest) = last.strip_prefix("libc++abi: terminating") {
         return Some(Finding::new("terminate", rest.trim_start(), None));
     }
-    // musl's, whose place is behind: `Assertion failed: x > 1 (/box/main.c: main: 3)`.
+    // musl's form, with the place at the end: `Assertion failed: x > 1 (/box/main.c: main: 3)`.
     if let Some((condition, place)) = last.strip_prefix("Assertion failed: ").and_then(|rest| rest.rsplit_once(" (")) {
         let line = place.strip_suffix(')').and_then(|place| place.rsplit_once(": ")).map(|(_, line)| line);
         let ours = place.split(": ").next().is_some_and(|file| file.rsplit('/').next() == Some(source.name()));
@@ -86,7 +87,7 @@ pub(super) fn rust<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>>
     Some(Finding::new("Error", returned, None))
 }
 
-/// `panic: message` or `fatal error: message`, and the goroutine that it happened in.
+/// `panic: message` or `fatal error: message`, and the goroutine in which it happened.
 pub(super) fn go<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let first = last_line(text, |line| line.starts_with("panic: ") || line.starts_with("fatal error: "))?;
     let (_, stack) = first.after.split_once("goroutine ")?;
@@ -105,12 +106,12 @@ pub(super) fn zig<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
     }
     let line = last_line(text, |line| line.starts_with("error: "))?;
     let (name, _) = exception(line.text.strip_prefix("error: ")?)?;
-    // Without a frame it is something the program printed.
+    // Without a frame it is something that the program printed.
     line.after.lines().next()?.contains(": 0x").then(|| Finding::new(name, "", source.line_in(line.after)))
 }
 
-/// `main/main.swift:3: Fatal error: message`, where the first part is the module. The standard library's own are of module `Swift`; a
-/// backtrace may follow.
+/// `main/main.swift:3: Fatal error: message`, where the first part is the module. Errors of the standard library name
+/// the module `Swift`; a backtrace may follow.
 pub(super) fn swift<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let line = last_line(text, |line| line.contains(": Fatal error: ") || line.starts_with("Fatal error: "))?;
     let (place, message) = line.text.split_once("Fatal error: ")?;
@@ -256,7 +257,7 @@ For more information about this error, try `rustc --explain E0308`.
         zig.run("error: noise\n", None);
     }
 
-    // Not on the machine that the rest was captured on: the first line is as in moreSwift/swift-cross-ui#137.
+    // Not captured on the machine used for the rest: the first line is as in moreSwift/swift-cross-ui#137.
     #[test]
     fn swift() {
         let swift = Tool::new("swift", "main.swift");

@@ -3,9 +3,10 @@
 use super::Finding;
 use super::text::{Source, exception, lines, or_next_line};
 
-/// The last exception in the text. Python prints a chain oldest first, and the one that ended the program last.
+/// The last exception in the text. Python prints a chain oldest first, so the last one is the one that ended the
+/// program.
 ///
-/// Of an exception group it is the group itself: its parts are in `stderr`, and none of them speaks for the others.
+/// For an exception group this is the group itself: its parts are in `stderr`, and none of them speaks for the others.
 pub(super) fn traceback<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let mut traceback = Traceback::None;
     let mut line = None;
@@ -35,7 +36,7 @@ pub(super) fn traceback<'t>(text: &'t str, source: Source<'_>) -> Option<Finding
             traceback = Traceback::None;
         }
     }
-    // Not an error, but a way to leave; it has a traceback only where something printed one.
+    // Not an error but a way to exit; it has a traceback only if something printed one.
     found.filter(|found| found.kind != "SystemExit")
 }
 
@@ -43,7 +44,7 @@ pub(super) fn traceback<'t>(text: &'t str, source: Source<'_>) -> Option<Finding
 enum Traceback {
     None,
     Headed,
-    /// Python prints only the place of a syntax error in the program itself.
+    /// For a syntax error in the program itself, Python prints only the place.
     Headless,
 }
 
@@ -51,7 +52,7 @@ fn is_syntax_error(kind: &str) -> bool {
     matches!(kind, "SyntaxError" | "IndentationError" | "TabError")
 }
 
-/// A line without the margin that Python draws for an exception group, unless it belongs to a part of the group.
+/// A line without the margin that Python draws for an exception group; `None` if it belongs to a part of the group.
 fn outermost(line: &str) -> Option<&str> {
     if let Some(content) = line.strip_prefix("  | ").or_else(|| line.strip_prefix("  + ")) {
         return Some(content);

@@ -17,10 +17,10 @@ fn raised<'t>(line: Line<'t>, source: Source<'_>) -> Option<Finding<'t>> {
     let (_, message) = rest.split_once("': ")?;
     let number = source.line_in(place).or_else(|| source.line_in(line.after));
     let Some((message, kind)) = message.strip_suffix(')').and_then(|message| message.rsplit_once(" (")) else {
-        // An empty message leaves the kind alone.
+        // With an empty message, only the kind is printed.
         return Some(Finding::new(message, "", number));
     };
-    // `eval` gives the place of a syntax error as part of the message.
+    // `eval` makes the place of a syntax error part of the message.
     Some(match source.located(message) {
         Some((number, message)) => Finding::new(kind, syntax_message(message, line.after), Some(number)),
         None => Finding::new(kind, message, number),

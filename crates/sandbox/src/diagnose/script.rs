@@ -4,8 +4,8 @@ use super::Finding;
 use super::compiler::COMPILE_ERROR;
 use super::text::{Place, Source, exception, first_line, is_blank, last_line, lines};
 
-/// `PHP Fatal error:  Uncaught Kind: message in main.php:3`, the trace, and `thrown in main.php on line 3`. On standard output the
-/// same without `PHP`.
+/// `PHP Fatal error:  Uncaught Kind: message in main.php:3`, the trace, and `thrown in main.php on line 3`. On standard
+/// output it is the same without `PHP`.
 pub(super) fn php<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     const FATAL: &str = "Fatal error: ";
     const PARSE: &str = "Parse error: ";
@@ -24,18 +24,18 @@ pub(super) fn php<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
             source.line_in(place),
         ));
     };
-    // What caused it comes first; the last `Next` is the one that nobody caught.
+    // The cause comes first; the last `Next` is the exception that nobody caught.
     let end = first_line(after, |line| line.starts_with("  thrown in "))?;
     let next = last_line(end.before, |line| line.starts_with("Next "));
     let (thrown, frames) =
         next.map_or((thrown, end.before), |next| (next.text.trim_start_matches("Next "), next.after));
     let (kind, message) = exception(thrown)?;
-    // The place is at the end of a message of one line, and below one of several.
+    // The place is at the end of a one-line message, and below one of several lines.
     let message = message.rsplit_once(" in /").map_or(message, |(message, _)| message);
     Some(Finding::new(kind, message, source.line_in(end.text).or_else(|| source.line_in(frames))))
 }
 
-/// `message at main.pl line 3.` as the last thing said. `die` and `warn` print alike.
+/// `message at main.pl line 3.`, if it is the last thing printed. `die` and `warn` print alike.
 pub(super) fn perl<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     const ABORTED: &[&str] = &[" aborted due to compilation errors", "BEGIN failed--compilation aborted"];
     if let Some(aborted) = last_line(text, |line| ABORTED.iter().any(|words| line.contains(words))) {
@@ -55,7 +55,7 @@ pub(super) fn perl<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>>
     Some(Finding::new("Error", message, line))
 }
 
-/// The message without its place, and the place if it is the caller's.
+/// The message without its place, and the place if it is in the caller's program.
 fn died<'t>(line: &'t str, source: Source<'_>) -> Option<(&'t str, Option<Place<'t>>)> {
     if let Some(place) = source.place(line)
         && let Some(message) = place.before.strip_suffix(" at ")
@@ -75,7 +75,7 @@ pub(super) fn raku<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>>
     let outermost = last_line(text, |line| line.starts_with("  in block <unit> at "))?;
     let frames = last_line(outermost.before, |line| !line.starts_with("  in "))?.after;
     let said = outermost.before.strip_suffix(frames)?;
-    // Raku breaks long messages, so that a long line above belongs to it as well.
+    // Raku breaks long messages, so a long line above is part of the message too.
     let mut above = said.lines().rev();
     let mut message = above.next()?.to_owned();
     for line in above.take_while(|line| line.chars().count() > 56).take(4) {
@@ -85,7 +85,7 @@ pub(super) fn raku<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>>
     Some(Finding::new("Error", message, source.line_in(frames).or_else(|| source.line_in(outermost.text))))
 }
 
-/// `/usr/bin/lua: main.lua:3: message`, then `stack traceback:`, which a program that does not parse lacks.
+/// `/usr/bin/lua: main.lua:3: message`, then `stack traceback:`, unless the program does not parse.
 pub(super) fn lua<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let is_lua =
         |name: &str| name.rsplit('/').next().is_some_and(|name| name.starts_with("lua") && !name.contains(' '));
@@ -97,7 +97,8 @@ pub(super) fn lua<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
     Some(Finding::new(kind, message, number.or_else(|| source.line_in(stack?.after))))
 }
 
-/// The message, `while executing`, and the line of the file last: those of procedures count from where each begins.
+/// The message, `while executing`, and at the end the line in the file: lines in procedures are counted from where each
+/// begins.
 pub(super) fn tcl<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let stack = last_line(text, |line| line == "    while executing")?;
     let file = last_line(stack.after, |line| line.starts_with("    (file \""))?;

@@ -3,13 +3,13 @@
 use super::Finding;
 use super::text::{Source, is_blank, last_line, line_number, lines};
 
-/// `main.sh: line 3: message` (bash) or `main.sh: 3: message` (dash) as the last thing said: a shell goes on after most errors, so that
-/// an earlier one did not end the script.
+/// `main.sh: line 3: message` (bash) or `main.sh: 3: message` (dash), if it is the last thing printed: a shell carries
+/// on after most errors, so an earlier one did not end the script.
 pub(super) fn shell<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let last = last_line(text, |line| !is_blank(line))?;
     let (number, message) = source.located(last.text)?;
     if message.starts_with('`') {
-        // bash quotes the line below a syntax error.
+        // bash quotes the offending line below a syntax error.
         let above = last.before.lines().next_back()?;
         let (number, message) = source.located(above)?;
         return Some(Finding::new("SyntaxError", message, Some(number)));
@@ -35,12 +35,12 @@ pub(super) fn awk<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
         return Some(Finding::new("SyntaxError", message, Some(number)));
     }
     let kind = if message.starts_with("syntax error") { "SyntaxError" } else { "Error" };
-    // gawk puts the record it was at in front: `(FILENAME=- FNR=1) fatal: `.
+    // gawk puts the current record in front: `(FILENAME=- FNR=1) fatal: `.
     let message = message.split_once("fatal: ").map_or(message, |(_, message)| message);
     Some(Finding::new(kind, message, Some(number)))
 }
 
-/// PowerShell's concise view: `Kind: /box/main.ps1:3`, `Line |`, the code, and the message behind bars below it.
+/// PowerShell's concise view: `Kind: /box/main.ps1:3`, `Line |`, the code, and the message after bars below it.
 pub(super) fn powershell<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> {
     let bar = last_line(text, |line| line == "Line |")?;
     let (kind, _) =
@@ -115,7 +115,7 @@ mod tests {
         );
         awk.run("error: noise\n", None);
     }
-    // Not on the machine that the rest was captured on: the view is as in PowerShell/PowerShell#11377.
+    // Not captured on the machine used for the rest: the view is as in PowerShell/PowerShell#11377.
     #[test]
     fn powershell() {
         let powershell = Tool::new("powershell", "main.ps1");

@@ -1,4 +1,4 @@
-//! D, Nim, Crystal, Fortran and Pascal: what their runtimes say as they end.
+//! D, Nim, Crystal, Fortran and Pascal: what their runtimes print when they fail.
 
 use super::Finding;
 use super::text::{Source, exception, first_line, last_line};
@@ -25,7 +25,7 @@ pub(super) fn nim<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
         let (kind, message) = line.text.split_once(": ")?;
         return Some(Finding::new(kind, message, place));
     };
-    // The kind ends the message, however many lines that has.
+    // The kind ends the message, however many lines it has.
     let end = std::iter::once(message).chain(line.after.lines()).find(|line| line.ends_with(']'))?;
     let (last, kind) = end.strip_suffix(']')?.rsplit_once(" [")?;
     Some(Finding::new(kind, if message.ends_with(']') { last } else { message }, place))

@@ -1,12 +1,12 @@
-//! What holds for every language. What is read from each tool's own output is tested beside its parser, on output that was captured from
-//! the tool itself, its directory replaced by `/box`.
+//! What holds for every language. What is read from each tool's own output is tested next to its parser, on output
+//! captured from the tool itself, with its directory replaced by `/box`.
 
 use proptest::prelude::*;
 
 use super::{DIALECTS, Evidence, KIND_BYTES, MESSAGE_BYTES, Step, diagnose};
 use crate::{GuestError, Language};
 
-/// One language's tools, for tables of what they printed and what is read from it.
+/// One language's tools, for tables of what they printed and what we read from it.
 pub(super) struct Tool {
     language: &'static str,
     source: &'static str,
@@ -35,7 +35,7 @@ impl Tool {
     }
 }
 
-/// An error without a hint; line 0 stands for none.
+/// An error without a hint; line 0 means none.
 #[expect(clippy::unnecessary_wraps, reason = "stands beside `None` in tables")]
 pub(super) fn found(kind: &str, message: &str, line: u32) -> Option<GuestError> {
     let line = (line > 0).then_some(line);
@@ -97,7 +97,7 @@ fn a_run_is_read_from_its_end_and_a_compiler_from_its_start() {
     c.compile(&format!("{noise}main.c:2:1: error: first\n"), None);
 }
 
-/// Pieces that the parsers look for, so that arbitrary text reaches past their first test.
+/// Pieces that the parsers look for, so that arbitrary text gets past their first test.
 const PIECES: &[&str] = &[
     "\n",
     "\n\n",

@@ -65,7 +65,7 @@ impl<'a> Source<'a> {
         let (_, after) = self.mentions(text).next().filter(|(before, _)| before.is_empty())?;
         // GHC gives a span of lines as `main.hs:(3,1)-(4,7): `, tsc and mcs a column as `main.ts(3,7): `.
         let after = after.trim_start_matches([':', '(', ' ']);
-        // Bash says so when it is `eval` that could not read the text, as it is with the cells of a session.
+        // Bash says so if it was `eval` that could not read the text, as with the cells of a session.
         let after = after.strip_prefix("eval: ").unwrap_or(after);
         let (line, after) = line_number(after.strip_prefix("line ").unwrap_or(after))?;
         let column = after.strip_prefix(':').or_else(|| after.strip_prefix(", ")).or_else(|| after.strip_prefix(','));
@@ -82,7 +82,7 @@ impl<'a> Source<'a> {
         text.match_indices(name).filter_map(move |(at, _)| {
             let (before, after) = text.split_at_checked(at)?;
             let after = after.strip_prefix(name).filter(|after| !name.is_empty() && !after.starts_with(is_word))?;
-            // D's runtime drops the slash that a path begins with.
+            // D's runtime drops the leading slash of a path.
             let directories = [WORKSPACE, "box/", "./"];
             let before = directories.iter().find_map(|directory| before.strip_suffix(directory)).unwrap_or(before);
             let before = before.strip_suffix("file://").unwrap_or(before);
@@ -92,7 +92,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A line of a text, with what is around it.
+/// A line of a text, with what surrounds it.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'t> {
     pub(super) before: &'t str,
@@ -122,12 +122,12 @@ pub(super) fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
-/// `message`, or when there is nothing in it the first line after it that has something: tools put long messages on a line of their own.
+/// `message`, or if that is blank, the first line after it that is not: tools put long messages on a line of their own.
 pub(super) fn or_next_line<'t>(message: &'t str, after: &'t str) -> &'t str {
     if is_blank(message) { after.lines().find(|line| !is_blank(line)).unwrap_or("") } else { message }.trim()
 }
 
-/// `Kind: message`, or a lone `Kind`, where the kind is a name: letters, digits and what languages join names with.
+/// `Kind: message`, or just `Kind`, where the kind is a name: letters, digits and whatever languages join names with.
 pub(super) fn exception(line: &str) -> Option<(&str, &str)> {
     let (kind, message) = line.split_once(": ").unwrap_or((line, ""));
     let kind = kind.trim_end_matches([':', ' ']);
@@ -144,12 +144,12 @@ pub(super) fn line_number(text: &str) -> Option<(u32, &str)> {
     Some((number, after))
 }
 
-/// The first `limit` bytes, or a few less so that they end on a character.
+/// The first `limit` bytes, or a few less so as not to split a character.
 pub(super) fn head(text: &str, limit: usize) -> &str {
     text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
 }
 
-/// The last `limit` bytes, without the line that they start in the middle of.
+/// The last `limit` bytes, without the partial line at their start.
 pub(super) fn tail(text: &str, limit: usize) -> &str {
     match text.len().checked_sub(limit) {
         None | Some(0) => text,
@@ -160,7 +160,8 @@ pub(super) fn tail(text: &str, limit: usize) -> &str {
     }
 }
 
-/// `text` without terminal escapes and control characters, lines and tabs aside: raku, deno and crystal colour what they print.
+/// `text` without terminal escapes and control characters, except line breaks and tabs: raku, deno and crystal colour
+/// what they print.
 pub(super) fn printable(text: &str) -> Cow<'_, str> {
     let unwanted = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(unwanted) {
@@ -180,7 +181,7 @@ pub(super) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// `text` with every run of blanks as one space, cut to `limit` bytes on a character.
+/// `text` with every run of blanks replaced by one space, cut to `limit` bytes between characters.
 pub(super) fn one_line(text: &str, limit: usize) -> String {
     let mut line = String::with_capacity(text.len().min(limit));
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {

@@ -23,7 +23,7 @@ pub(super) fn deno<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>>
         let stack = report.after.split("\nCaused by: ").next().unwrap_or("");
         return Some(Finding::new(kind, message, first_frame(stack, source)));
     }
-    // Of modules and syntax: the code at most, then the place.
+    // Errors in modules and syntax show at most some code, then the place.
     let is_code = |line: &str| line.starts_with(|c: char| c == ' ' || c.is_ascii_digit());
     let mut below = report.after.lines().take_while(|line| is_code(line));
     let place = below.find(|line| line.starts_with("    at "))?;
@@ -37,11 +37,11 @@ pub(super) fn bun<'t>(text: &'t str, source: Source<'_>) -> Option<Finding<'t>> 
     let signature = last_line(text, |line| !is_blank(line)).filter(|line| line.text.starts_with("Bun v"))?;
     let said = signature.before;
     let Some(first) = first_line(said, is_underline).map(|caret| caret.after) else {
-        // Nothing of the program to show.
+        // There is nothing of the program to show.
         let message = last_line(said, |line| line.starts_with("error: "))?.text.strip_prefix("error: ")?;
         return Some(Finding::new("Error", message, None));
     };
-    // A program that does not parse has a report for each error, less indented; those after the first follow from it.
+    // A program that does not parse gets a report for each error, indented less; those after the first follow from it.
     let parses = !first.lines().nth(1)?.starts_with("    at ");
     let report = if parses { last_line(said, is_underline)?.after } else { first };
     let thrown = lines(report).next()?;

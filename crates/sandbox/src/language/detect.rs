@@ -1,8 +1,8 @@
-//! Which language a program is written in, when nobody said.
+//! Which language a program is written in, if nobody said.
 //!
-//! From the surest evidence to the weakest: the tag of a Markdown fence, a `#!` line, the file's name, the code itself. The last is a sum of
-//! weights (see [`signals`]) and counts only when one language is clearly ahead: running a program in the wrong language wastes more of a
-//! caller's time than the question which one it is.
+//! From the strongest evidence to the weakest: the tag of a Markdown fence, a `#!` line, the file's name, the code
+//! itself. The last is a sum of weights (see [`signals`]) and counts only if one language is clearly ahead: running a
+//! program in the wrong language wastes more of a caller's time than asking which one it is.
 
 mod outline;
 mod pattern;
@@ -37,7 +37,7 @@ pub enum DetectError {
     /// No language is clearly ahead.
     #[error("the language of `code` is not clear")]
     Unclear {
-        /// Ids of the likeliest languages, best first: at most five, none when nothing speaks for any.
+        /// Ids of the likeliest languages, best first: at most five, none if nothing points to any.
         candidates: Vec<&'static str>,
     },
 }
@@ -48,7 +48,7 @@ const MAX_CANDIDATES: usize = 5;
 /// The least that counts as evidence: one sure sign, or two fair ones.
 const CLEAR_SCORE: u32 = 4;
 
-/// What a language that extends another has to show of its own before it inherits the other's score.
+/// How much a language that extends another must show of its own before it inherits the other's score.
 const MIN_OWN: u32 = 3;
 
 /// Longer tags are cut in messages.
@@ -76,7 +76,7 @@ pub fn strip_fence(code: &str) -> &str {
 /// A text that is nothing but one fenced block.
 #[derive(Debug)]
 struct Fence<'code> {
-    /// The first word after the opening fence; empty when there is none.
+    /// The first word after the opening fence; empty if there is none.
     tag: &'code str,
     body: &'code str,
 }
@@ -96,7 +96,7 @@ impl<'code> Fence<'code> {
             let line = line.trim();
             line.len() >= length && line.chars().all(|character| character == marker)
         };
-        // A fence that closes earlier makes the text more than one block, and an info string with a backtick is inline code.
+        // If a fence closes earlier the text is more than one block, and an info string with a backtick is inline code.
         if length < 3 || !closes(closing) || body.lines().any(closes) || info.contains('`') {
             return None;
         }
@@ -112,7 +112,7 @@ fn shown(tag: &str) -> String {
     tag.chars().filter(|character| !character.is_control()).take(MAX_SHOWN_TAG).collect()
 }
 
-/// A tag is a name or, as often, a file name's ending.
+/// A tag is a name or, just as often, a file name extension.
 fn by_tag(tag: &str) -> Option<&'static Language> {
     Language::find(tag).or_else(|| by_extension(tag))
 }
@@ -150,10 +150,10 @@ fn by_signals(code: &str) -> Result<&'static Language, DetectError> {
     let outline = stripped.outline();
     let mut scores: Vec<(u32, &'static str)> =
         SIGNALS.iter().map(|signals| (score(signals, &outline), signals.language)).collect();
-    // Stable: languages that are level stay in the table's order, which is that of how often they are asked for.
+    // Stable: ties stay in the table's order, which is how often languages are asked for.
     scores.sort_by_key(|(score, _)| Reverse(*score));
     let best = scores.first().copied().unwrap_or((0, ""));
-    // What it extends is no rival: it can only be behind by what the best one adds.
+    // The language it extends is not a rival: it can only be behind by what the best one adds.
     let base = SIGNALS.iter().find(|signals| signals.language == best.1).and_then(|signals| signals.extends);
     let second = scores.iter().skip(1).find(|(_, id)| Some(*id) != base).map_or(0, |(score, _)| *score);
     if is_clear(best.0, second)
@@ -175,7 +175,7 @@ fn score(signals: &Signals, outline: &Outline<'_>) -> u32 {
     let own: i32 = signals.signs.iter().filter(|(_, pattern)| pattern.is_in(outline)).map(|(weight, _)| weight).sum();
     let own = u32::try_from(own).unwrap_or(0);
     match signals.extends {
-        // Shows only through what it adds: a C program is no evidence for C++, though C++ would take it.
+        // Counts only for what it adds: a C program is not evidence for C++, though C++ would accept it.
         Some(base) if own >= MIN_OWN => {
             own + SIGNALS.iter().filter(|other| other.language == base).map(|other| score(other, outline)).sum::<u32>()
         }

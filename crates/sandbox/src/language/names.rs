@@ -1,8 +1,8 @@
-//! Names that a program's own text decides.
+//! Names that depend on a program's own text.
 //!
-//! Most tools take a file of any name. A few do not: `javac` wants a public class in a file of its name, `java` has to be told which class
-//! has `main`, Node tells modules from scripts by the ending. What is found here becomes a file name and an argument, so only plain
-//! identifiers of bounded length are taken from the program.
+//! Most tools take a file of any name. A few do not: `javac` wants a public class in a file of the same name, `java`
+//! has to be told which class has `main`, Node tells modules from scripts by the extension. What is found here becomes
+//! a file name and an argument, so only plain identifiers of bounded length are taken from the program.
 
 use super::Language;
 
@@ -19,16 +19,16 @@ pub enum Naming {
     HaskellModule,
 }
 
-/// How the file and the entry point of one program are called.
+/// What one program's file and entry point are called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramNames {
     /// The source's file name in the workspace: one path component.
     pub source: String,
-    /// What `{entry}` stands for; empty where nothing needs it.
+    /// What `{entry}` stands for; empty if nothing needs it.
     pub entry: String,
 }
 
-/// Longer names are not taken from a program: a file name holds 255 bytes.
+/// Longer names are not taken from a program: a file name may have 255 bytes.
 const MAX_NAME: usize = 200;
 
 pub(super) fn names_for(language: &Language, code: &[u8]) -> ProgramNames {
@@ -59,7 +59,7 @@ fn haskell_module(code: &str) -> &str {
         if rest.starts_with("--") || rest.starts_with("#!") {
             rest = rest.split_once('\n').map_or("", |(_, after)| after);
         } else if rest.starts_with("{-") {
-            // Comments nest, but a `module` line between the ends of two nested ones is nobody's program.
+            // Comments nest, but no real program has a `module` line between the ends of two nested ones.
             rest = rest.split_once("-}").map_or("", |(_, after)| after);
         } else {
             break;
@@ -83,7 +83,7 @@ fn java_names(code: &str) -> ProgramNames {
     ProgramNames { source, entry }
 }
 
-/// The top-level types of a Java file, as far as the launcher cares.
+/// The top-level types of a Java file, as far as `java` cares.
 #[derive(Debug, Default)]
 struct JavaTypes<'code> {
     package: String,
@@ -108,7 +108,7 @@ impl<'code> JavaTypes<'code> {
                     }
                 }
                 (0, "public") => public = true,
-                // `Shape.class` in an annotation before a type is no declaration.
+                // `Shape.class` in an annotation before a type is not a declaration.
                 (0, "class" | "interface" | "enum" | "record") if previous != "." => {
                     if let Some(name) = tokens.next_if(|name| is_plain_identifier(name)) {
                         current = Some(name);
@@ -167,7 +167,7 @@ impl<'code> Iterator for JavaTokens<'code> {
     }
 }
 
-/// What follows the closing quote, which a backslash hides.
+/// What follows the closing quote; a backslash escapes one.
 fn after_quote<'code>(text: &'code str, quote: &str) -> &'code str {
     let mut rest = text;
     while let Some(at) = rest.find(['\\', '"', '\'']) {

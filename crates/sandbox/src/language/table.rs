@@ -1,8 +1,9 @@
-//! The rows. One constant a language, grouped by what runs it; [`LANGUAGES`] puts the ones that people ask for most first.
+//! The rows. One constant per language, grouped by what runs it; [`LANGUAGES`] puts the ones that people ask for most
+//! first.
 //!
-//! Three rules hold for every row. What a compiler writes goes to `{build}`, so that the workspace holds only what the program made.
-//! Output is unbuffered, or flushed line by line, wherever the language lets us: a program that is stopped at its time limit keeps what it
-//! printed. And the lines that an error names are the lines of the caller's source.
+//! Three rules hold for every row. Compiler output goes to `{build}`, so that the workspace holds only what the program
+//! made. Output is unbuffered, or flushed line by line, wherever the language allows it: a program that is stopped at
+//! its time limit keeps what it printed. And the line numbers in errors are those of the caller's source.
 
 mod compiled;
 mod data;
@@ -63,7 +64,7 @@ pub(super) static LANGUAGES: &[Language] = &[
     data::SCSS,
 ];
 
-/// What most toolchains are: an interpreter that is given the source. Rows say where they differ.
+/// What most toolchains are: an interpreter that is given the source. Rows state where they differ.
 const INTERPRETER: Toolchain = Toolchain {
     program: "",
     also: &[],
@@ -80,7 +81,8 @@ const INTERPRETER: Toolchain = Toolchain {
     address_space: AddressSpace::Proportional,
 };
 
-/// A compiler whose product prints through C's `stdio`, which holds output back when it goes to a pipe; `stdbuf` makes it pass on lines.
+/// A compiler whose programs print through C's `stdio`, which buffers output to a pipe; `stdbuf` makes it pass on
+/// lines.
 const STDIO_COMPILER: Toolchain =
     Toolchain { also: &["stdbuf"], run: &["stdbuf", "-oL", "{build}/main"], ..INTERPRETER };
 

@@ -51,7 +51,8 @@ pub(super) fn files(files: Vec<InputFile>, names: &ProgramNames, limits: &Limits
 }
 
 fn file_used_as_directory(mut names: Vec<&str>) -> Option<(&str, &str)> {
-    // By their parts, so that what is in a directory comes right behind it. Looking each beginning of a path up would take the square of its length.
+    // Sorted by path components, so that a directory's contents come right after it. Looking up every prefix of a path
+    // would take time quadratic in its length.
     names.sort_unstable_by(|one, other| one.split('/').cmp(other.split('/')));
     names.array_windows().find_map(|&[outer, inner]| {
         let is_inside = inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));

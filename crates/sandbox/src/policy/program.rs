@@ -10,7 +10,7 @@ pub(super) fn read(request: &Request) -> Result<(&'static Language, Vec<u8>), Re
     Ok((language, in_tags(language, code)))
 }
 
-/// A Markdown fence around a program is evidence for the language and no part of the program.
+/// A Markdown fence around a program is evidence for the language, but not part of the program.
 fn bare(request: &Request) -> Result<(&'static Language, Vec<u8>), Refusal> {
     let code = &request.code;
     if code.len() > Policy::MAX_CODE.as_usize() {
@@ -33,7 +33,7 @@ fn bare(request: &Request) -> Result<(&'static Language, Vec<u8>), Refusal> {
     let text = String::from_utf8_lossy(code);
     if let Some(name) = &request.language {
         let language = Language::find(name).ok_or_else(|| unknown_language(name))?;
-        // Lossy text differs from the bytes where they are not UTF-8; then there is no fence worth stripping.
+        // Lossy text differs from the bytes if they are not UTF-8; then there is no fence worth stripping.
         let code =
             std::str::from_utf8(code).map_or_else(|_| code.clone(), |text| strip_fence(text).as_bytes().to_vec());
         return Ok((language, code));
@@ -47,8 +47,8 @@ fn bare(request: &Request) -> Result<(&'static Language, Vec<u8>), Refusal> {
     }
 }
 
-/// PHP prints what is outside its tags. A program without any is meant to be run all the same; the tag goes before it on its first line, so
-/// that lines keep their numbers.
+/// PHP prints whatever is outside its tags. A program without tags is meant to be run all the same; the opening tag
+/// goes in front of its first line, so that lines keep their numbers.
 fn in_tags(language: &Language, mut code: Vec<u8>) -> Vec<u8> {
     let tagged = || {
         code.windows(3).any(|start| start == b"<?=") || code.windows(5).any(|tag| tag.eq_ignore_ascii_case(b"<?php"))
@@ -69,7 +69,7 @@ pub(super) fn unknown_language(name: &str) -> Refusal {
     Refusal::new("language", format!("`{shown}` is not a language belljar knows"), hint)
 }
 
-/// The language whose id or alias somebody may have meant.
+/// The language whose id or alias was probably meant.
 fn nearest_language(name: &str) -> Option<&'static Language> {
     let names = Language::all().iter().flat_map(|language| language.aliases.iter().copied().chain([language.id]));
     Language::find(crate::nearest(name, names)?)

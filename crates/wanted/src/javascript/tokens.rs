@@ -107,7 +107,7 @@ impl<'code> Tokens<'code> {
         }
     }
 
-    /// Moves behind the regular expression whose `/` was just read, if it is one: it ends on its line.
+    /// Moves past the regular expression whose `/` was just read, if it is one: it ends on its line.
     fn eat_regex(&mut self) {
         if self.cursor.at() < self.no_regex_before {
             return;

@@ -4,7 +4,8 @@ use super::Call;
 use crate::abi::clock;
 use crate::{Errno, Host};
 
-/// What is said of every clock, in nanoseconds. They are the host's, whose real resolution a guest has no use for.
+/// The resolution reported for every clock, in nanoseconds. Clocks are the host's, whose real resolution a guest has no
+/// use for.
 const RESOLUTION: u64 = 1;
 
 impl<H: Host> Call<'_, H> {

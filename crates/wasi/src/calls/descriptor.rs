@@ -18,7 +18,7 @@ impl<H: Host> Call<'_, H> {
         if advice > MAX_ADVICE { Err(Errno::Inval) } else { Ok(()) }
     }
 
-    /// Makes a file as large as it takes, as `posix_fallocate` does; the quota is charged, which is all the space there is.
+    /// Grows a file if necessary, as `posix_fallocate` does, and charges the quota, which is all the space there is.
     pub(super) fn fd_allocate(&mut self, fd: u32, offset: u64, len: u64) -> Result<(), Errno> {
         let node = self.context.descriptors.get(fd)?.writable_file()?.node;
         let end = offset.checked_add(len).ok_or(Errno::Nospc)?;
@@ -66,7 +66,7 @@ impl<H: Host> Call<'_, H> {
         Ok(())
     }
 
-    /// Rights are not enforced beyond reading and writing, so a guest that gives one up is told that it did not.
+    /// Only reading and writing are enforced, so a guest that gives up a right is told that it did not.
     pub(super) fn fd_fdstat_set_rights(&mut self, fd: u32, _base: u64, _inheriting: u64) -> Result<(), Errno> {
         self.context.descriptors.get(fd)?;
         Err(Errno::Notsup)
@@ -169,7 +169,7 @@ impl<H: Host> Call<'_, H> {
         Ok(self.memory.write_u32(bufused, buf_len - left)?)
     }
 
-    /// Both have to be open: WASI has it so, for the sake of programs with threads.
+    /// Both have to be open: WASI demands it, for the sake of programs with threads.
     pub(super) fn fd_renumber(&mut self, fd: u32, to: u32) -> Result<(), Errno> {
         let replaced = self.context.descriptors.renumber(fd, to)?;
         if let Some(node) = replaced.and_then(|descriptor| descriptor.node()) {

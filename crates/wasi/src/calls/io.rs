@@ -96,7 +96,7 @@ impl<H: Host> Call<'_, H> {
         Ok(self.memory.write_u32(nwritten, count)?)
     }
 
-    /// Writes where it is told even on a descriptor that appends, as POSIX has it and Linux does not.
+    /// Writes at the given position even on a descriptor that appends, as POSIX demands and Linux does not.
     pub(super) fn fd_pwrite(
         &mut self,
         fd: u32,

@@ -49,8 +49,8 @@ struct Now {
 }
 
 impl<H: Host> Call<'_, H> {
-    /// Waits until something happens, and tells all that has. Streams and files never block, so only clocks are ever waited for: the
-    /// first of them, unless something else is there already.
+    /// Waits until something happens, and reports everything that has. Streams and files never block, so only clocks
+    /// are ever waited for: the earliest, unless something else is ready already.
     pub(super) fn poll_oneoff(
         &mut self,
         subscriptions: u32,

@@ -15,8 +15,9 @@ pub(crate) enum Parent {
     Removed,
 }
 
-/// Names and what they stand for. A listing is in the order in which names came, by a position that an entry keeps until it goes: so one
-/// that goes on while entries come and go misses none that stays and shows none twice.
+/// Names and what they stand for. A listing follows the order in which names were added: an entry keeps its position
+/// until it is removed. So a listing that goes on while entries come and go misses none that stays, and shows none
+/// twice.
 #[derive(Debug, Clone)]
 pub(crate) struct Directory {
     pub(crate) parent: Parent,

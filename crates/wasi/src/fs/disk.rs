@@ -24,11 +24,11 @@ pub struct DiskEntry {
     pub kind: FileKind,
     /// In bytes, of files.
     pub size: u64,
-    /// Which file it is, and as it was after which change.
+    /// Which file it is, and after which change.
     pub version: FileVersion,
 }
 
-/// Two of one path are equal if it is the same file, and nothing was written to it in between.
+/// Two versions of one path are equal if it is the same file, and nothing was written to it in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileVersion {
     number: u64,
@@ -46,7 +46,7 @@ impl Disk {
         self.inodes.usage()
     }
 
-    /// How many changes there were, of names and of what is in files. The same number twice: nothing happened in between.
+    /// Counts the changes to names and to what is in files. If the number is the same, nothing happened in between.
     pub fn changes(&self) -> u64 {
         self.inodes.changes()
     }
@@ -63,7 +63,8 @@ impl Disk {
         &mut self.inodes
     }
 
-    /// Makes a file of these contents, with the folders on the way, or puts them in the place of what it held. Its version then.
+    /// Makes a file with these contents, and the folders on the way, or replaces what the file held. Returns its
+    /// version.
     pub fn put(&mut self, path: &str, contents: impl Into<Contents>, now: u64) -> Result<FileVersion, Errno> {
         let file = File::written(contents.into());
         let (parent, name) = self.make_way(path, now)?;
@@ -78,7 +79,7 @@ impl Disk {
         self.version_of(id)
     }
 
-    /// Adds to the end of a file, which is made if it is not there. All or nothing. How large it is then.
+    /// Adds to the end of a file, which is made if it is not there. All or nothing. Returns its new size.
     pub fn append(&mut self, path: &str, bytes: &[u8], now: u64) -> Result<u64, Errno> {
         let (parent, name) = self.make_way(path, now)?;
         let Some(id) = self.inodes.directory(parent)?.get(name) else {
@@ -111,7 +112,7 @@ impl Disk {
         Ok(self.inodes.file(self.find(path)?)?.read(offset, target))
     }
 
-    /// Takes the name of a file, or of a folder with nothing in it, away.
+    /// Removes the name of a file, or of an empty folder.
     pub fn remove(&mut self, path: &str, now: u64) -> Result<(), Errno> {
         match &self.inodes.get(self.find(path)?)?.kind {
             Kind::Link(_) => return Err(Errno::Loop),

@@ -56,7 +56,8 @@ impl From<Arc<[u8]>> for Contents {
     }
 }
 
-/// Up to this size a file is one piece of memory, which grows by being copied. That is as much as a call copies besides what it transfers.
+/// Up to this size a file is one piece of memory, which is copied when it grows. So this is the most that a call copies
+/// besides what it transfers.
 const MAX_PIECE: usize = 1 << 20;
 /// Growing it reserves an eighth more than asked, so that appending byte by byte copies each byte a bounded number of times.
 const GROWTH: usize = 8;

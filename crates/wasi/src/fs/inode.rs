@@ -93,7 +93,7 @@ impl Inodes {
         self.usage
     }
 
-    /// How many changes there were, of names and of what is in files. The same number twice: nothing happened in between.
+    /// Counts the changes to names and to what is in files. If the number is the same, nothing happened in between.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }

@@ -144,7 +144,8 @@ impl FileSystem {
         self.inodes.unlink(parent, name, now)
     }
 
-    /// A slash after a link means where it leads, and what is removed is a name: that would be of another directory.
+    /// A slash after a link means what the link leads to; but what is removed is a name, and that one would be in
+    /// another directory.
     fn refuse_link(&self, start: Node, path: &str) -> Result<(), Errno> {
         let name = path.trim_end_matches('/');
         if name.len() < path.len()
@@ -189,7 +190,7 @@ impl FileSystem {
         if kind == FileKind::Directory && self.inodes.is_above(moved_id, new_entry.0)? {
             return Err(Errno::Inval);
         }
-        // Two names of one file, or one name twice: POSIX has it that nothing happens.
+        // Two names of one file, or the same name twice: POSIX says that nothing happens.
         if new.node == Some(moved) {
             return Ok(());
         }

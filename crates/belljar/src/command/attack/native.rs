@@ -340,7 +340,7 @@ impl LiveOutput for Open {
     }
 }
 
-/// Who the processes of a run are on the host.
+/// The user ids that the processes of a run have on the host.
 fn uids(marker: &str) -> Vec<u32> {
     processes::marked(marker).into_iter().flat_map(|process| process.uids).collect()
 }

@@ -20,7 +20,7 @@ use rustix::fs::MemfdFlags;
 /// Where this process has its secret.
 const PLANTED: &str = "BELLJAR_ATTACK_SECRET";
 
-/// A socket's path has no more than 107 bytes, and one is to be in there.
+/// A socket's path has no more than 107 bytes, and this folder has to hold one.
 const LONGEST: usize = 64;
 
 /// How long after its run a process may still be seen. Not much on a quiet machine.

@@ -59,7 +59,7 @@ impl Attack {
         kinds.map(|(kind, (count, verdict))| kind_finding(kind, program.language, Some(count), verdict)).collect()
     }
 
-    /// Reads in one run; what is an error ends the shell, so that has a run each.
+    /// Tries all reads in one run. An error ends the shell, so what causes one has a run of its own.
     async fn sql(&self) -> Vec<Finding> {
         let victims = &self.stage.victims;
         let (secret, canary) = (victims.secret_file(), victims.directory().join("canary"));

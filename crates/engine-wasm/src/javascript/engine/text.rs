@@ -1,7 +1,7 @@
 //! Texts and bytes, between the host and the engine's memory.
 //!
-//! What is large stays there, and is gone through in pieces: the host's own memory is not the guest's to fill, and between two pieces a run can be
-//! ended.
+//! Large ones stay in the engine's memory and are processed in pieces: the host's own memory is not the guest's to
+//! fill, and between two pieces a run can be ended.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,11 @@ use super::{Js, LENGTH_AT, Scope, Stop, outside};
 use crate::guest::Guest;
 use crate::javascript::value::Value;
 
-/// How much is done before the run is looked at again.
+/// How much is done before checking on the run again.
 pub(in crate::javascript) const PIECE: usize = 1 << 20;
 
-/// The longest text that the host takes as one: names, and what it is to read as a program, of which less can be read.
+/// The longest text that the host takes as a whole: a name, or a text to parse, for which the parser's own limit is
+/// lower.
 const LONGEST_TEXT: usize = 16 << 20;
 
 /// Bytes in the engine's memory.

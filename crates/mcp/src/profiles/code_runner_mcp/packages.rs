@@ -1,4 +1,4 @@
-//! Packages of a Python program: what cannot be installed is no reason not to run, since the program may do without.
+//! Packages of a Python program. If some cannot be installed, it runs anyway, since it may do without them.
 
 use runtime::RunError;
 use sandbox::{Language, Outcome, Request};
@@ -17,7 +17,7 @@ pub(super) fn named(call: &Call<'_>) -> Vec<String> {
 /// Between a package and its module, where a request names both.
 const FOR: &str = " as ";
 
-/// Runs it with as many of its packages as can be had, which are left in the request. Of the others `remarks` tell.
+/// Runs it with as many of its packages as can be had, which are left in the request. `remarks` tells of the others.
 pub(super) async fn run_with_some(
     call: &Call<'_>,
     request: &mut Request,

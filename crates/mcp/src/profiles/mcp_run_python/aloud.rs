@@ -1,4 +1,4 @@
-//! What is done for a program and lines of its output, told while it runs.
+//! Tells a client, while its program runs, what is done for the program and which lines it prints.
 
 #![expect(deprecated, reason = "clients of the older era ask for it")]
 
@@ -21,7 +21,7 @@ impl Call<'_> {
             over.notify_one();
             ended
         };
-        // Beside the run, not in turns with it: a client that does not read holds up nothing but its own answer.
+        // Beside the run, not in turns with it: a client that does not read delays nothing but its own answer.
         let tell = async {
             loop {
                 tokio::select! {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::http::{Asked, HttpSessions, NoSession, refuse};
 
-/// In the original's words. What is said in the protocol's own terms, of a version or a method that there is not, is no less exact.
+/// In the original's words. Answers in the protocol's own terms, about an unknown version or method, are just as exact.
 pub(super) fn reworded(asked: &Asked, answer: &Response) -> Option<Response> {
     let (status, is_delete) = (answer.status(), asked.method == Method::DELETE && asked.path == "/mcp");
     let plain = |status: StatusCode, text: &'static str| Some((status, text).into_response());

@@ -1,4 +1,5 @@
-//! The part of a program that tells its language: its lines without strings and comments, which can quote any other language.
+//! The part of a program that shows its language: its lines without strings and comments, which can quote any other
+//! language.
 
 /// A program, prepared for [`Pattern`](super::pattern::Pattern)s.
 #[derive(Debug)]
@@ -13,7 +14,7 @@ pub(super) struct Outline<'code> {
     pub comments: &'code [&'static str],
 }
 
-/// A text and its lines, which are gone over once a sign.
+/// A text and its lines, which are scanned once per sign.
 #[derive(Debug)]
 pub(super) struct Text<'code> {
     pub whole: &'code str,
@@ -37,12 +38,12 @@ pub(super) struct Stripped<'code> {
     comments: Vec<&'static str>,
 }
 
-/// How much of a program is looked at, before and after strings and comments are gone. The caller pays for the search, about a
-/// millisecond at most, and a language shows long before this.
+/// How much of a program is looked at, both before and after removing strings and comments. The search costs the caller
+/// about a millisecond at most, and a language shows long before this.
 const MAX_RAW: usize = 16 * 1024;
 const MAX_TEXT: usize = 4 * 1024;
 
-/// What a comment line begins with, and whether a space has to follow (`#include` and `--i` are no comments).
+/// What a comment line begins with, and whether a space must follow (`#include` and `--i` are not comments).
 const COMMENT_MARKERS: &[(&str, bool)] = &[("//", false), ("#", true), ("--", true), (";", false), ("%", true)];
 
 impl<'code> Stripped<'code> {
@@ -90,9 +91,10 @@ fn comment_marker(line: &str) -> Option<&'static str> {
     COMMENT_MARKERS.iter().find(is_comment).map(|(marker, _)| *marker)
 }
 
-/// The program with nothing between the quotes of its string literals: `"…"` on one line, and `"""` or `'''` over several.
+/// The program with nothing between the quotes of its string literals: `"…"` on one line, and `"""` or `'''` over
+/// several.
 ///
-/// Single quotes stay: to Rust, Haskell and every Lisp they are no quotes.
+/// Single quotes stay: in Rust, Haskell and every Lisp they do not quote strings.
 fn empty_strings(code: &str) -> String {
     let mut emptied = String::with_capacity(code.len());
     let mut rest = code;
@@ -106,14 +108,15 @@ fn empty_strings(code: &str) -> String {
             rest = inside.split_once(block).map_or("", |(_, after)| after);
             emptied.push_str(block);
         } else if let Some(after) = quoted.strip_prefix("'\"'") {
-            // A quote as a character literal opens nothing.
+            // A quote inside a character literal opens nothing.
             emptied.push_str("'\"'");
             rest = after;
         } else if let Some(after) = quoted.strip_prefix('"').and_then(after_string) {
             emptied.push_str("\"\"");
             rest = after;
         } else {
-            // An apostrophe, or a string that does not end on its line: then nothing else on the line can be one either.
+            // An apostrophe, or a string that does not end on its line: then nothing else on the line can be a string
+            // either.
             let end = if quoted.starts_with('"') { quoted.find('\n').unwrap_or(quoted.len()) } else { 1 };
             let (kept, after) = quoted.split_at(end);
             emptied.push_str(kept);

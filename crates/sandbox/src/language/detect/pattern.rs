@@ -1,4 +1,4 @@
-//! Signs that a program is written in some language, and how to find them in an [`Outline`].
+//! Signs that a program is written in a certain language, and how to find them in an [`Outline`].
 
 use super::outline::{Outline, Text};
 
@@ -15,15 +15,15 @@ pub(super) enum Pattern {
     Holds(&'static str, &'static str),
     /// The text has one of these anywhere.
     Has(&'static [&'static str]),
-    /// The text has one of these as a word of its own.
+    /// The text has one of these as a separate word.
     Word(&'static [&'static str]),
-    /// The text has one of these, strings and comments included: how a language puts values into strings.
+    /// The text has one of these, strings and comments included: for how a language puts values into strings.
     Quoted(&'static [&'static str]),
     /// Its comment lines begin with this.
     Comment(&'static str),
-    /// A line passes this test. It still has its indentation.
+    /// A line, with its indentation, passes this test.
     Line(fn(&str) -> bool),
-    /// The same in any case; the inner pattern is in lower case.
+    /// The same, ignoring case; the inner pattern is in lower case.
     AnyCase(&'static Self),
 }
 
@@ -64,7 +64,7 @@ impl Pattern {
 
 fn has_word(text: &str, word: &str) -> bool {
     let is_part = |character: Option<char>| character.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    // `int(` has to begin a word; what follows its bracket does not matter.
+    // `int(` must begin a word; what follows its bracket does not matter.
     let joins = |left: Option<char>, right: Option<char>| is_part(left) && is_part(right);
     text.match_indices(word).any(|(at, _)| {
         let (before, from) = text.split_at(at);
@@ -84,7 +84,7 @@ pub(super) fn is_shell_assignment(line: &str) -> bool {
     })
 }
 
-/// A well-known command and its arguments; `head = None` is no command.
+/// A well-known command and its arguments; `head = None` is not one.
 pub(super) fn is_shell_command(line: &str) -> bool {
     const COMMANDS: &[&str] = &[
         "apt-get", "awk", "cat", "cd", "chmod", "cp", "curl", "date", "find", "git", "grep", "head", "ls", "mkdir",

@@ -1,8 +1,8 @@
 //! What programs in each language look like.
 //!
-//! A weight says how sure a sign is: 1 shared by many languages, 2 to 3 by a few, 4 to 5 typical of one, 6 and more next to certain; a
-//! negative one speaks against. Each sign counts once. The weights are tuned on public collections of sample programs, so a change wants a
-//! look at the tests of [`detect`](super::detect).
+//! A weight says how conclusive a sign is: 1 is shared by many languages, 2 to 3 by a few, 4 to 5 typical of one, 6 and
+//! more next to certain; a negative one speaks against. Each sign counts once. The weights are tuned on public
+//! collections of sample programs, so if you change them, look at the tests of [`detect`](super::detect).
 
 use super::pattern::Pattern::{self, AnyCase, Comment, Has, Holds, Is, Line, Quoted, Spans, Starts, Word};
 use super::pattern::{
@@ -16,7 +16,7 @@ use super::pattern::{
 pub(super) struct Signals {
     /// The language's id.
     pub language: &'static str,
-    /// The language that it adds to. Its own signs decide whether a program is more than one of that language.
+    /// The language that it extends. Its own signs decide whether a program is more than one in that language.
     pub extends: Option<&'static str>,
     /// The signs and their weights.
     pub signs: &'static [(i32, Pattern)],
@@ -30,7 +30,7 @@ const fn extension(language: &'static str, base: &'static str, signs: &'static [
     Signals { language, extends: Some(base), signs }
 }
 
-// A line a sign: rustfmt would give every word its own.
+// One sign per line: rustfmt would give every word its own.
 #[rustfmt::skip]
 pub(super) static SIGNALS: &[Signals] = &[
     language("python", &[
@@ -233,7 +233,7 @@ pub(super) static SIGNALS: &[Signals] = &[
         (1, Has(&[" => ", " then"])),
         (1, Comment("#")),
     ]),
-    // What has no opening tag is PHP only when its language says so.
+    // Code without an opening tag is PHP only if something else says so.
     language("php", &[(12, Quoted(&["<?php", "<?="]))]),
     language("perl", &[
         (6, Starts(&["use strict", "use warnings", "no strict"])),

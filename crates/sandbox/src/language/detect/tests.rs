@@ -57,7 +57,7 @@ fn every_sign_speaks_for_a_language_of_the_table() {
         );
         assert!(signals.extends.is_none_or(|base| SIGNALS.iter().any(|other| other.language == base)), "{signals:?}");
     }
-    // POSIX shell is told from Bash by its `#!` line only.
+    // POSIX shell is told apart from Bash only by its `#!` line.
     let silent = |language: &&Language| SIGNALS.iter().all(|signals| signals.language != language.id);
     assert_eq!(Language::all().iter().filter(silent).map(|language| language.id).collect::<Vec<_>>(), ["sh"]);
 }
@@ -114,7 +114,7 @@ fn a_shebang_comes_before_the_code() {
         ("tcl", "#!/usr/bin/tclsh8.6\n1"),
         ("scheme", "#!/usr/bin/guile-3.0 -s\n!#\n1"),
         ("r", "#!/usr/bin/env Rscript\n1"),
-        // No shebang, though it looks like one, and one that helps nobody.
+        // Something that only looks like a shebang, and a shebang that helps nobody.
         ("rust", "#![allow(dead_code)]\nfn main() { println!(\"{}\", 1); }"),
         ("php", "#!/opt/mystery\n<?php echo 1;"),
     ]);

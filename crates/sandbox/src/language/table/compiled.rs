@@ -15,7 +15,7 @@ pub(super) const C: Language = Language {
     id: "c",
     name: "C",
     aliases: &["gcc", "c99", "c11", "c17"],
-    // A header can belong to C++ as well; C's are the ones that stand alone.
+    // A header can belong to C++ as well, but those that stand alone are C's.
     extensions: &["c", "h"],
     interpreters: &["tcc"],
     source: "main.c",
@@ -83,7 +83,7 @@ pub(super) const RUST: Language = Language {
     naming: Naming::Fixed,
     toolchains: &[Toolchain {
         program: "rustc",
-        // The linker's driver.
+        // Drives the linker.
         also: &["cc"],
         package: Package::Debian("rustc"),
         // Overflow stops the program as it would under `cargo run`, although the code is optimised.
@@ -129,12 +129,13 @@ pub(super) const GO: Language = Language {
         env: &[
             ("GOCACHE", "{build}/cache"),
             ("GOPATH", "{build}/path"),
-            // `-p` is how many compilers run at once: on a machine with many cores the default meets the limit on processes.
+            // `-p` is how many compilers run at once: on a machine with many cores the default hits the limit on
+            // processes.
             ("GOFLAGS", "-mod=mod -p=4"),
             ("GOPROXY", "off"),
             ("GOTOOLCHAIN", "local"),
             ("GOTELEMETRY", "off"),
-            // Pure Go resolvers: cgo would compile C for every program that imports `net`.
+            // Resolvers in pure Go: with cgo, every program that imports `net` would mean compiling C.
             ("CGO_ENABLED", "0"),
             ("GOMEMLIMIT", "{memory_mb}MiB"),
         ],
@@ -223,7 +224,7 @@ pub(super) const NIM: Language = Language {
     naming: Naming::Fixed,
     toolchains: &[Toolchain {
         program: "nim",
-        // Nim goes through C.
+        // Nim compiles by way of C.
         also: &["gcc", "stdbuf"],
         package: Package::Debian("nim"),
         compile: Some(&[
@@ -299,7 +300,7 @@ pub(super) const ZIG: Language = Language {
         ..STDIO_COMPILER
     }],
     sample: Sample {
-        // Zig's own way to standard output changes between releases; C's does not.
+        // Zig's own way of writing to standard output changes between releases; C's does not.
         code: r#"extern fn printf(format: [*:0]const u8, ...) c_int;
 
 pub fn main() void {
@@ -363,7 +364,7 @@ pub(super) const V: Language = Language {
     id: "v",
     name: "V",
     aliases: &["vlang"],
-    // Verilog and Coq use the ending as well; neither is here.
+    // Verilog and Coq use the extension as well; neither is in the table.
     extensions: &["v", "vsh"],
     interpreters: &["v"],
     source: "main.v",
@@ -475,13 +476,15 @@ pub(super) const PASCAL: Language = Language {
     toolchains: &[Toolchain {
         program: "fpc",
         package: Package::Debian("fp-compiler"),
-        // The run-time library flushes only at exit. A unit that is loaded before the program's own makes every write pass through.
+        // The run-time library flushes only at exit. A unit that is loaded before the program's own makes every write
+        // go through.
         support: &[(
             "belljar.pas",
             "unit belljar;\ninterface\nimplementation\nbegin\n  \
              TextRec(Output).FlushFunc := TextRec(Output).InOutFunc;\nend.\n",
         )],
-        // Object Pascal with long strings, which is what today's programs are written in; a `{$mode}` in the program still wins.
+        // Object Pascal with long strings, which is what programs are written in today; a `{$mode}` in the program
+        // still wins.
         compile: Some(&[
             "{program}",
             "-l-",

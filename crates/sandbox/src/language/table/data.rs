@@ -14,7 +14,8 @@ pub(super) const SQL: Language = Language {
     toolchains: &[Toolchain {
         program: "sqlite3",
         package: Package::Debian("sqlite3"),
-        // `-bail` makes the first error the end, with a non-zero exit code; standard input stays the caller's. As in `runtimes/sql`.
+        // With `-bail` the first error ends the run, with a non-zero exit code; standard input stays the caller's. As
+        // in `runtimes/sql`.
         run: &["{program}", "-batch", "-bail", "-header", "-column", "{database}", ".read {source}"],
         ..INTERPRETER
     }],
@@ -71,7 +72,7 @@ pub(super) const JULIA: Language = Language {
             "--heap-size-hint={memory_mb}M",
             "{source}",
         ],
-        // The empty last entry keeps the depots that Julia itself ships.
+        // The empty last entry keeps the depots that ship with Julia.
         env: &[("JULIA_DEPOT_PATH", "{build}/depot:")],
         reads: &["/etc/julia"],
         address_space: AddressSpace::Reserved,
@@ -93,7 +94,7 @@ pub(super) const OCTAVE: Language = Language {
     id: "octave",
     name: "GNU Octave",
     aliases: &["matlab"],
-    // MATLAB's ending, and Objective-C's.
+    // The extension is MATLAB's too, and Objective-C's.
     extensions: &["m"],
     interpreters: &["octave", "octave-cli"],
     source: "main.m",
@@ -115,7 +116,7 @@ printf('squares%s\n', sprintf(' %d', squares));
     },
 };
 
-// Also the option's spelling of the Ruby implementation, which can own the name.
+// Ruby Sass, which may own the name, spells the option like this too.
 const DART_SASS: Toolchain = Toolchain {
     program: "sass",
     package: Package::Elsewhere("`npm install -g sass`"),

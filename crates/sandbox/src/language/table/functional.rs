@@ -1,4 +1,4 @@
-//! Functional languages and Lisps that bring a runtime of their own.
+//! Functional languages and Lisps with a runtime of their own.
 
 use super::super::{AddressSpace, Language, Naming, Package, Sample, Toolchain};
 use super::INTERPRETER;
@@ -15,7 +15,8 @@ pub(super) const HASKELL: Language = Language {
         program: "ghc",
         also: &["cc"],
         package: Package::Debian("ghc"),
-        // Compiled programs hold output back and no option changes that, so an entry point of ours sets the mode and calls theirs.
+        // Compiled programs buffer output and no option changes that, so an entry point of ours sets the mode and calls
+        // theirs.
         support: &[(
             "Belljar.hs",
             "module Belljar (main) where\nimport qualified {entry}\nimport System.IO\n\
@@ -70,7 +71,7 @@ pub(super) const OCAML: Language = Language {
     toolchains: &[Toolchain {
         program: "ocaml",
         package: Package::Debian("ocaml"),
-        // The two libraries that single-file programs use; since 5.0 they live in directories of their own.
+        // The two libraries that single-file programs use; since 5.0 each is in a directory of its own.
         run: &["{program}", "-I", "+unix", "-I", "+str", "unix.cma", "str.cma", "{source}"],
         version: &["-version"],
         ..INTERPRETER
@@ -86,7 +87,7 @@ let () =
     },
 };
 
-/// BEAM starts a scheduler and helpers for every core, which on a large machine is more than the limit on processes.
+/// BEAM starts a scheduler and helpers for every core, which on a large machine exceeds the limit on processes.
 const BEAM_THREADS: (&str, &str) = ("ERL_FLAGS", "+S 2:2 +SDcpu 2:2 +SDio 2 +A 1");
 
 pub(super) const ELIXIR: Language = Language {
@@ -119,8 +120,8 @@ IO.puts("total: #{Basket.total(items)}")
     },
 };
 
-// `escript` loses the first line of a file without `#!` and `erlc` wants the file named after the module. Compiling the forms does
-// neither, and takes modules and scripts alike.
+// `escript` drops the first line of a file without `#!`, and `erlc` wants the file named after the module. Compiling
+// the forms avoids both, and takes modules and scripts alike.
 const ERLANG_DRIVER: &str = r##"#!/usr/bin/env escript
 main([Source | Arguments]) ->
     {ok, Device} = file:open(Source, [read]),

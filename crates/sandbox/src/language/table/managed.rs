@@ -3,14 +3,15 @@
 use super::super::{AddressSpace, Language, Naming, Package, Sample, Toolchain};
 use super::INTERPRETER;
 
-/// Debian keeps a JDK's configuration here and links to it from `/usr`; without it `java` does not start.
+/// Debian keeps a JDK's configuration here, with links to it from `/usr`; without it `java` does not start.
 const JDK_CONFIGURATION: &[&str] =
     &["/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk"];
 
-/// For the launchers that are shell scripts. `JAVA_TOOL_OPTIONS` would reach every JVM, but each one reports it on standard error.
+/// For launchers that are shell scripts. `JAVA_TOOL_OPTIONS` would reach every JVM, but each one reports it on standard
+/// error.
 ///
-/// One collector thread instead of one a core keeps the JVM within the limit on processes, and the first compiler tier is all that a
-/// short-lived compiler needs.
+/// One collector thread instead of one per core keeps the JVM within the limit on processes, and the first compiler
+/// tier is all that a short-lived compiler needs.
 const JAVA_OPTS: (&str, &str) =
     ("JAVA_OPTS", "-Xmx{memory_mb}m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -XX:-PrintWarnings");
 
@@ -25,7 +26,8 @@ pub(super) const JAVA: Language = Language {
     interpreters: &["java"],
     source: "Main.java",
     naming: Naming::JavaTypes,
-    // Two steps rather than `java Main.java`: that runs the first class of the file, and programs often begin with their helpers.
+    // Two steps rather than `java Main.java`: that runs the file's first class, and programs often begin with their
+    // helpers.
     toolchains: &[Toolchain {
         program: "javac",
         also: &["java"],
@@ -175,7 +177,7 @@ pub(super) const CLOJURE: Language = Language {
             program: "clojure",
             also: &["java"],
             package: Package::Debian("clojure"),
-            // Debian's `clojure` script hands no options to the JVM, so this is the command that it ends in.
+            // Debian's `clojure` script passes no options to the JVM, so this is the command that it ends with.
             run: &[
                 "java",
                 "-Xmx{memory_mb}m",
@@ -235,7 +237,8 @@ pub(super) const CSHARP: Language = Language {
     naming: Naming::Fixed,
     toolchains: &[
         Toolchain {
-            // A project is the only way to the compiler that works in every SDK since 6. It asks for whatever framework the SDK brings.
+            // A project is the only way to reach the compiler that works in every SDK since 6. It asks for whatever
+            // framework the SDK brings.
             support: &[(
                 "program.csproj",
                 r#"<Project Sdk="Microsoft.NET.Sdk">
@@ -296,7 +299,7 @@ pub(super) const FSHARP: Language = Language {
     id: "fsharp",
     name: "F#",
     aliases: &["f#", "fs", "fsi", "fsx"],
-    // Forth uses `.fs` as well and is not here.
+    // Forth uses `.fs` as well, but is not in the table.
     extensions: &["fsx", "fs", "fsscript"],
     interpreters: &["fsharpi", "fsi"],
     source: "main.fsx",

@@ -6,7 +6,7 @@ use super::INTERPRETER;
 /// Where Debian and npm put the modules of tools that are themselves written in JavaScript.
 const NODE_MODULES: (&str, &str) = ("NODE_PATH", "/usr/share/nodejs:/usr/lib/node_modules:/usr/local/lib/node_modules");
 
-/// Imported at every start, before the program's own module is filled.
+/// Imported at every start, before the program's own module is filled in.
 const SITE: Preset = Preset {
     file: ("sitecustomize.py", include_str!("sitecustomize.py")),
     hook: Hook::Variable("PYTHONPATH", "{build}"),
@@ -71,8 +71,8 @@ const NODE: Toolchain = Toolchain {
     ..INTERPRETER
 };
 
-// The jail is the boundary, so Deno's own permissions are all granted: the program behaves as it would under Node. `--cached-only` turns
-// an import from the network into an immediate error instead of retries.
+// The jail is the boundary, so Deno's own permissions are all granted: the program behaves as it would under Node.
+// `--cached-only` turns an import from the network into an immediate error instead of retries.
 const DENO: Toolchain = Toolchain {
     program: "deno",
     package: Package::Elsewhere("`npm install -g deno`"),
@@ -109,7 +109,7 @@ const BUN: Toolchain = Toolchain {
     program: "bun",
     package: Package::Elsewhere("`npm install -g bun`"),
     run: &["{program}", "run", "--no-install", "{source}"],
-    // JavaScriptCore sizes its heap by the memory that it believes the machine has, in bytes.
+    // JavaScriptCore sizes its heap by how much memory it believes the machine has, in bytes.
     packages: PackageUse::NodeModules,
     env: &[
         ("BUN_JSC_forceRAMSize", "{memory_mb}000000"),
@@ -133,7 +133,7 @@ pub(super) const JAVASCRIPT: Language = Language {
         NODE,
         Toolchain { program: "nodejs", ..NODE },
         Toolchain {
-            // A script that calls `require` is one to Deno only with the flag for it.
+            // Deno treats code that calls `require` as a script only if given the flag for it.
             run: &[
                 "{program}",
                 "run",
@@ -163,7 +163,8 @@ console.log(`total: ${total.toFixed(2)}`);
     },
 };
 
-// Types are erased and not checked, as Deno, Bun and tsx do it; `tsc` comes last because it alone insists on them.
+// Types are erased and not checked, as Deno, Bun and tsx do; `tsc` comes last because it alone insists on checking
+// them.
 pub(super) const TYPESCRIPT: Language = Language {
     id: "typescript",
     name: "TypeScript",
@@ -203,7 +204,8 @@ pub(super) const TYPESCRIPT: Language = Language {
             program: "tsc",
             also: &["node"],
             package: Package::Debian("node-typescript"),
-            // Stands in for `@types/node`, which a host rarely has: without it every use of `process` would be an error.
+            // Stands in for `@types/node`, which hosts rarely have: without it every use of `process` would be an
+            // error.
             support: &[(
                 "types/belljar/index.d.ts",
                 "declare var process: any, require: any, module: any, exports: any, Buffer: any, global: any;\n\
@@ -256,7 +258,7 @@ pub(super) const COFFEESCRIPT: Language = Language {
         program: "coffee",
         also: &["node"],
         package: Package::Debian("coffeescript"),
-        // The inline map is what Node's source maps need to name the caller's lines.
+        // Node's source maps need the inline map to name the caller's lines.
         run: &["{program}", "--inline-map", "{source}"],
         env: &[("NODE_OPTIONS", "--enable-source-maps --max-old-space-size={memory_mb}"), NODE_MODULES],
         address_space: AddressSpace::Reserved,
@@ -297,7 +299,7 @@ pub(super) const SH: Language = Language {
     id: "sh",
     name: "POSIX shell",
     aliases: &["posix", "posix-sh", "dash", "ash"],
-    // `.sh` is Bash's: it runs both, and most files of that name are written for it.
+    // `.sh` belongs to Bash: it runs both, and most files with that extension are written for it.
     extensions: &["dash"],
     interpreters: &["sh", "dash", "ash"],
     source: "main.sh",
@@ -305,7 +307,7 @@ pub(super) const SH: Language = Language {
     toolchains: &[Toolchain {
         program: "sh",
         package: Package::Debian("dash"),
-        // Dash has no option that tells its version.
+        // Dash has no option that prints its version.
         version: &[],
         ..INTERPRETER
     }],
@@ -332,10 +334,11 @@ pub(super) const RUBY: Language = Language {
     toolchains: &[Toolchain {
         program: "ruby",
         package: Package::Debian("ruby"),
-        // Ruby has neither option nor variable for this, and `-e` would take `$0`, `__FILE__` and `DATA` from the program.
+        // Ruby has neither an option nor a variable for this, and `-e` would take `$0`, `__FILE__` and `DATA` away from
+        // the program.
         support: &[("unbuffered.rb", "$stdout.sync = true\n")],
         run: &["{program}", "-r{build}/unbuffered.rb", "{source}"],
-        // Where `gem install` puts things on Debian.
+        // Where Debian's `gem install` puts things.
         reads: &["/var/lib/gems"],
         ..INTERPRETER
     }],
@@ -398,7 +401,7 @@ pub(super) const PERL: Language = Language {
     toolchains: &[Toolchain {
         program: "perl",
         package: Package::Debian("perl"),
-        // Perl puts `use 5;$|=1;` before the first line: autoflush, with line numbers, `$0` and `DATA` left alone.
+        // Perl puts `use 5;$|=1;` before the first line: autoflush, while line numbers, `$0` and `DATA` stay intact.
         run: &["{program}", "-M5;$|=1", "{source}"],
         reads: &["/etc/perl"],
         version: &["-e", "print $^V"],
@@ -438,7 +441,7 @@ say "sum of the even ones: { [+] @numbers.grep(* %% 2) }";
     },
 };
 
-// `print` flushes and `io.write` does not.
+// `print` flushes here, `io.write` does not.
 const PUC_LUA: Toolchain = Toolchain {
     program: "lua",
     package: Package::Debian("lua5.4"),
@@ -504,7 +507,7 @@ const GAWK: Toolchain = Toolchain {
     program: "gawk",
     also: &["stdbuf"],
     package: Package::Debian("gawk"),
-    // `--`: what follows is the caller's.
+    // After `--` come the caller's arguments.
     run: &["stdbuf", "-oL", "{program}", "-f", "{source}", "--"],
     ..INTERPRETER
 };

@@ -1,4 +1,4 @@
-//! Whatever is asked and allowed: a plan is one that was checked, and a refusal says something.
+//! Whatever is asked for and allowed: a plan has been checked, and a refusal says something.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
 
 type Words = &'static [&'static str];
 
-/// Mostly what somebody would send, now and then what nobody should, or anything.
+/// Mostly what someone would send, occasionally what nobody should, or anything at all.
 fn text(good: Words, bad: Words) -> impl Strategy<Value = String> {
     let one_of = |words: Words| proptest::sample::select(words).prop_map(str::to_owned);
     prop_oneof![40 => one_of(good), 1 => one_of(bad), 1 => any::<String>()]
@@ -26,7 +26,7 @@ fn pairs() -> impl Strategy<Value = Vec<(String, String)>> {
     proptest::collection::vec((name, text(&["1", "\"x\""], &["a\0b"])), 0..3)
 }
 
-/// A limit, mostly none, mostly one that can be had.
+/// A limit: usually none, otherwise usually one that can be granted.
 fn limit<T: Clone + std::fmt::Debug>([floor, ceiling]: [u64; 2], of: fn(u64) -> T) -> impl Strategy<Value = Option<T>> {
     let value = prop_oneof![8 => floor..=ceiling, 1 => 0..=ceiling.saturating_mul(2), 1 => any::<u64>()];
     proptest::option::weighted(0.3, value.prop_map(of))
@@ -136,7 +136,8 @@ fn grants() -> impl Strategy<Value = (Folders, NetworkPolicy)> {
     (folders, network.prop_map(|(allowed, always)| NetworkPolicy { allowed, always }))
 }
 
-/// All that is always granted, what was asked for of the rest, and nothing else; and that natively alone.
+/// The plan has everything that is always granted, what was asked for of the rest, and nothing else; with any grant, it
+/// runs only natively.
 fn assert_granted(plan: &Plan, network: &[String], engine: EngineChoice, policy: &Policy) {
     assert_eq!(plan.folders(), &policy.folders);
     assert!(policy.network.always.iter().all(|host| plan.network().contains(host)));
@@ -151,7 +152,7 @@ fn assert_granted(plan: &Plan, network: &[String], engine: EngineChoice, policy:
     assert!(!is_granted || engine != EngineChoice::Only(EngineId::Wasm));
 }
 
-/// Those asked for, or the operator's; never above their ceilings.
+/// The limits are those asked for, or else the operator's, and never above the ceilings.
 fn assert_limits(limits: &Limits, asked: &LimitsRequest, policy: &Policy) {
     let (default, ceiling) = (&policy.defaults, &policy.ceilings);
     assert_eq!(
@@ -175,7 +176,7 @@ fn assert_limits(limits: &Limits, asked: &LimitsRequest, policy: &Policy) {
     assert!(asked.processes.is_none_or(|processes| processes >= floor.processes));
 }
 
-/// What everybody relies on who holds a plan.
+/// What everyone who holds a plan relies on.
 fn assert_checked(plan: &Plan) {
     assert!(Language::all().iter().any(|language| std::ptr::eq(language, plan.language())));
     assert!(!plan.code().trim_ascii().is_empty() && !plan.code().contains(&0));
