@@ -1,4 +1,4 @@
-//! What the operator has to mend.
+//! What the operator has to fix.
 
 use std::io;
 
@@ -13,28 +13,30 @@ pub enum NativeError {
     /// The launcher process ended.
     #[error("the launcher process, in which native runs begin, has ended; run it again")]
     LauncherGone(#[source] io::Error),
-    /// The launcher is there and says nothing: something has stopped it.
+    /// The launcher exists but says nothing: something has stopped it.
     #[error("the launcher process, in which native runs begin and end, does not answer; let it go on, or kill it")]
     LauncherSilent,
-    /// A run was ended, and the kernel cannot end its processes. Not an outcome: with one, nothing of a run is left.
+    /// A run was ended, but the kernel cannot end its processes. Not an outcome: an outcome means that nothing of the
+    /// run is left.
     #[error(
         "this run was ended and its processes stay, since they wait in the kernel for something that does not answer, \
          as a folder of another machine; let that answer, or do without it"
     )]
     Unending,
-    /// The launcher is there, and was not asked.
+    /// The launcher exists, but could not be asked.
     #[error("cannot order the run")]
     Order(#[source] io::Error),
     /// The streams of a run could not be made.
     #[error("cannot make the run's pipes")]
     Pipes(#[source] io::Error),
-    /// The kernel lets a user wait for so many descriptors with epoll, and guests of an ordinary user's server are that user.
+    /// The kernel limits how many descriptors a user can watch with epoll, and guests of an ordinary user's server are
+    /// that user.
     #[error(
         "the server's user has no epoll watches left (`fs.epoll.max_user_watches`), which a program that runs as the same user can take all of; \
          try again when the others have ended, or raise that"
     )]
     NoWatches,
-    /// Reports of a run could not be read.
+    /// A run's reports could not be read.
     #[error("cannot speak with the process that supervises this run; run it again")]
     Reports(#[source] io::Error),
     /// A run's supervisor ended without saying how its guest did.
@@ -43,22 +45,22 @@ pub enum NativeError {
     /// A step of building the jail failed.
     #[error("the sandbox could not be built")]
     Jail(#[source] jail::Failure),
-    /// Only where a program is to be given to one that waits, and to no other: in tests.
+    /// Only in tests that require a program to be given to a waiting interpreter and to no other.
     #[error("an interpreter was to wait for this program, and was not ready in time")]
     NotReady,
     /// The tool has no way to be given variables.
     #[error("`{0}` cannot be given variables; leave `variables` out, or use another engine")]
     NoVariables(&'static str),
-    /// The environment that the operator configured cannot be used.
+    /// The environment that the operator configured is not usable.
     #[error(transparent)]
     Environment(#[from] sandbox::Refusal),
-    /// The Python of this host did not say what it is.
+    /// This host's Python did not say what it is.
     #[error("the Python of this host does not work: {0}")]
     Interpreter(String),
     /// Packages cannot be shown to a run without namespaces.
     #[error("this host gives runs no root of their own, so packages cannot be shown to them")]
     NoLayers,
-    /// Nothing outside of a run's walls can be granted to one without namespaces.
+    /// A run without namespaces cannot be granted anything outside of its walls.
     #[error("this host gives runs no root and no network of their own, so they cannot be granted folders or hosts")]
     NoGrants,
     /// The tool has no way to be given packages.
@@ -73,17 +75,17 @@ pub enum NativeError {
 }
 
 impl NativeError {
-    /// Pipes and sockets take no room on a disk: what there is no room for is to have them watched.
+    /// Pipes and sockets take no room on a disk: what ran out is the room to watch them.
     pub(crate) fn pipes(error: io::Error) -> Self {
         if is_out_of_watches(&error) { Self::NoWatches } else { Self::Pipes(error) }
     }
 
-    /// The same for what orders go on.
+    /// The same for the socket that carries orders.
     pub(crate) fn order(error: io::Error) -> Self {
         if is_out_of_watches(&error) { Self::NoWatches } else { Self::Order(error) }
     }
 
-    /// The same for what reports come on.
+    /// The same for a socket that carries reports.
     pub(crate) fn reports(error: io::Error) -> Self {
         if is_out_of_watches(&error) { Self::NoWatches } else { Self::Reports(error) }
     }
@@ -96,10 +98,11 @@ fn is_out_of_watches(error: &io::Error) -> bool {
 impl From<jail::Failure> for NativeError {
     fn from(failure: jail::Failure) -> Self {
         match (failure.step, Errno::from_raw_os_error(failure.errno)) {
-            // What a first process says that has lost its launcher,
+            // From a first process that has lost its launcher,
             (_, Errno::CHILD) => Self::LauncherGone(io::Error::from_raw_os_error(failure.errno)),
-            // and a launcher whose first process was killed when it was to get its run.
-            (jail::Step::Receive, Errno::PIPE) => Self::SupervisorLost,
+            // and from a launcher whose first process was killed just when it was to get its run, or its user id.
+            (jail::Step::Receive, Errno::PIPE)
+            | (jail::Step::MapIdentity, Errno::PIPE | Errno::NOENT | Errno::SRCH) => Self::SupervisorLost,
             _ => Self::Jail(failure),
         }
     }

@@ -40,6 +40,9 @@ pub use self::tokens::{Tokens, TokensError};
 
 /// The largest request. A program's files are in it.
 const MAX_BODY: usize = 64 << 20;
+/// How long a client of the older era may say nothing beside what its longest run takes, before its session ends: it may wait
+/// for its turn, and for packages.
+const SILENCE: Duration = Duration::from_mins(5);
 
 /// In the range that the protocol leaves to servers.
 const REFUSED: i32 = -32000;
@@ -66,7 +69,7 @@ pub enum HttpSessions {
     None,
 }
 
-/// A request, as far as a server that passes for another looks at it.
+/// What a server that passes for another looks at in a request.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) method: Method,
@@ -120,7 +123,10 @@ fn router(
         .with_max_request_body_bytes(MAX_BODY)
         .with_legacy_session_mode(kept == HttpSessions::Kept)
         .with_cancellation_token(end);
-    let sessions = Arc::new(LocalSessionManager::default());
+    let mut sessions = LocalSessionManager::default();
+    // What it counts are messages, and a run that prints nothing for a client that wants no progress has none.
+    sessions.session_config.keep_alive = Some(server.longest_run() + SILENCE);
+    let sessions = Arc::new(sessions);
     let connecting = Arc::clone(server);
     let mcp = if server.connect_masked().is_some() {
         let masked = move || connecting.connect_masked().ok_or_else(|| std::io::ErrorKind::Unsupported.into());

@@ -132,7 +132,7 @@ fn unusual(outcome: &Outcome, run: Option<&str>, dropped: [(&str, u64); 2]) -> O
     for (stream, dropped) in dropped {
         if dropped > 0 {
             let place =
-                run.map(|run| format!(", all of it is in {}", uri::run_stream(run, stream))).unwrap_or_default();
+                run.map(|run| format!(", more of it is in {}", uri::run_stream(run, stream))).unwrap_or_default();
             remarks.push(format!("{dropped} bytes of {stream} are not shown{place}"));
         }
     }

@@ -56,13 +56,13 @@ pub struct Server {
     tools: OnceLock<Vec<Tool>>,
     /// Where sessions are saved, if they can be.
     saved: Option<Saved>,
-    /// Whom it passes for, if not for itself.
+    /// The server that it passes for, if any.
     profile: Option<Profile>,
-    /// What tests of the protocol need beside.
+    /// What tests of the protocol need besides.
     fixtures: Option<Fixtures>,
 }
 
-/// Who beside the caller gets to know what is run.
+/// Who else gets to know what is run.
 #[derive(Debug, Default)]
 pub struct Watch {
     /// Gets a line for every run.
@@ -95,7 +95,7 @@ impl Server {
         Arc::new(Self { profile: Some(profile), ..Self::over(runtime, watch, None) })
     }
 
-    /// The same, with everything that the protocol's conformance suites expect to find. For tests only.
+    /// The same, with everything that the protocol's conformance suites expect. For tests only.
     pub fn with_conformance_fixtures(runtime: Arc<Runtime>) -> Arc<Self> {
         Arc::new(Self::over(runtime, Watch::default(), Some(Fixtures::new())))
     }
@@ -134,7 +134,12 @@ impl Server {
         Some(Mask::new(self, self.profile.as_ref()?))
     }
 
-    /// An answer over HTTP as whom it passes for gives it.
+    /// The longest that a run may take.
+    pub(crate) fn longest_run(&self) -> Duration {
+        self.runtime.policy().ceilings.wall
+    }
+
+    /// Puts an answer over HTTP into the words of the server that this one passes for.
     pub(crate) fn reword(
         &self,
         asked: &crate::http::Asked,
@@ -201,7 +206,7 @@ impl Connection {
             // Dropping the run ends it and all that it started.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
             () = self.task_is_wanted(&run.owner), if may_become_a_task => return Ok(self.become_task(going, run).into()),
-            // Beside the run, not in turns with it: a client that does not read holds up nothing but its own news.
+            // Beside the run, not in turns with it: a client that does not read delays nothing but its own news.
             never = teller.tell_on(run.live.clone()) => match never {},
         };
         teller.tell_rest(&run.live).await;
@@ -368,7 +373,7 @@ impl ServerHandler for Connection {
                         Some(result) => Ok(result.into()),
                         None => Err(ErrorData::invalid_params(tools::unknown(other), None)),
                     },
-                    // It may be waiting behind a cell, and must not be done when nobody wants it any more.
+                    // It may be waiting behind a cell, and must not be done once nobody wants it any more.
                     () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
                 }
             }
@@ -489,7 +494,7 @@ impl ServerHandler for Connection {
         }
     }
 
-    /// What could not be read as a request that it is named after comes here, too.
+    /// Requests whose parameters do not fit their method come here, too.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

@@ -1,8 +1,8 @@
 //! `engine: auto`: WebAssembly first, and the host's own tools when they serve better.
 //!
-//! A run has no effect outside its sandbox, so one that WebAssembly cannot finish can be run again elsewhere (*promotion*), and one that
-//! takes long can be run elsewhere at the same time (*hedging*). The caller must not notice but for the result's `promoted`: it sees the
-//! output of one run, from its start to its end (see [`Stage`]).
+//! A run has no effect outside its sandbox. So one that WebAssembly cannot finish can be run again elsewhere
+//! (*promotion*), and one that takes long can be run elsewhere at the same time (*hedging*). The result's `promoted` is
+//! all that the caller may notice: it sees the output of one run, from start to end (see [`Stage`]).
 
 use std::num::NonZero;
 use std::pin::{Pin, pin};
@@ -16,12 +16,13 @@ use crate::errand::{Errand, final_word};
 use crate::stage::{Leg, Stage};
 use crate::{RunError, Runtime, run_on};
 
-/// How long a run may take in WebAssembly before it is also started natively. Most runs are over long before; one that is not is likely
-/// to compute, which native code does several times faster.
+/// How long a run may take in WebAssembly before it is also started natively. Most runs are over long before; one that
+/// is not is probably computing, which native code does several times faster.
 const HEDGE_AFTER: Duration = Duration::from_secs(1);
 
-/// What fails natively within this of its start, although WebAssembly has been running it for longer, fails for the host's sake: its interpreter
-/// is older, or has no such package. Also the time that an interpreter has to start on a busy host; nothing of the run is shown before.
+/// If the native run fails this soon, although WebAssembly has been running the same program for longer, the reason is
+/// the host: its interpreter is older, or lacks a package. This is also how long an interpreter has to start on a busy
+/// host; nothing of the run is shown before.
 const PROBATION: Duration = Duration::from_secs(1);
 
 impl Runtime {
@@ -66,16 +67,17 @@ impl Runtime {
         let outcome = if let Ok(finished) = tokio::time::timeout(HEDGE_AFTER, &mut first).await {
             finished?
         } else {
-            // Only where nobody waits for the turn that it takes, and where there is a processor for it: with more runs than processors it
-            // would slow all of them.
+            // Only if nobody is waiting for the turn that it takes, and there is a processor for it: with more runs
+            // than processors it would slow all of them down.
             if self.turns.load().running <= processors()
                 && let Some(turn) = self.turns.try_take(errand.plan.principal())
             {
                 let mut leg = Leg::new(&stage, EngineId::Native);
-                // Boxed, since few runs come here and the future of every run would have room for it.
+                // Boxed, since few runs get here and the future of every run would otherwise reserve room for it.
                 let second = Box::pin(async {
                     let _turn = turn;
-                    // Known then: asked for beside the run, it could come after a failure, and hold that back beyond the probation.
+                    // So that this is known by then: queried alongside the run, it could come after a failure, and
+                    // delay that past the probation.
                     native.describe(errand.plan.language()).await.ok();
                     self.run_natively(native.as_ref(), errand, started, &mut leg).await
                 });
@@ -89,7 +91,7 @@ impl Runtime {
             return Ok(outcome);
         };
         if !stage.commit(EngineId::Native) {
-            // The caller has seen output of this run already, and cannot be shown another's.
+            // The caller has already seen output of this run, and cannot be shown another's.
             return Ok(explain(outcome, None));
         }
         let mut leg = Leg::new(&stage, EngineId::Native);
@@ -97,7 +99,7 @@ impl Runtime {
         Ok(promote(promoted, reason))
     }
 
-    /// What has `started` in WebAssembly, in what is left of its time.
+    /// Runs natively what has `started` in WebAssembly, in what is left of its time.
     async fn run_natively(
         &self,
         native: &dyn Engine,
@@ -119,7 +121,8 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Two runs of the same program. The first to finish wins, unless it is the native one and fails where the other has not.
+/// Two runs of the same program. The first to finish wins, unless that is the native one and it fails where the other
+/// has not.
 struct Race<'a, 's, F, S> {
     first: Pin<&'a mut F>,
     second: Pin<Box<S>>,
@@ -131,7 +134,8 @@ where
     F: Future<Output = Result<Outcome, EngineError>>,
     S: Future<Output = Result<Outcome, RunError>>,
 {
-    /// While nothing is shown either can win; the native one is expected to, and is shown once it has passed its probation.
+    /// While nothing is shown either can win. The native one is expected to, and is shown once it has passed its
+    /// probation.
     async fn decide(mut self) -> Result<Outcome, RunError> {
         let probation = async {
             self.stage.native_started().await;
@@ -143,7 +147,7 @@ where
                     self.stage.commit(EngineId::Wasm);
                     Ok(outcome)
                 }
-                // Something that native code may be able to do, unless the caller has seen this one's output.
+                // Native code may manage what this one could not, unless the caller has already seen this one's output.
                 outcome if self.stage.commit(EngineId::Native) => {
                     drop(outcome);
                     self.second.await.map(native_outcome)
@@ -154,7 +158,7 @@ where
                 Ok(outcome) if outcome.status.is_success() && self.stage.commit(EngineId::Native) => {
                     Ok(native_outcome(outcome))
                 }
-                // One that cannot run here is no reason to stop the other.
+                // That it cannot run here is no reason to stop the other.
                 Ok(_) | Err(_) => self.go_on().await,
             },
             () = probation => {
@@ -163,17 +167,18 @@ where
         }
     }
 
-    /// WebAssembly's alone.
+    /// Leaves the run to WebAssembly alone.
     async fn go_on(self) -> Result<Outcome, RunError> {
         drop(self.second);
         self.stage.commit(EngineId::Wasm);
         Ok(explain(self.first.await?, None))
     }
 
-    /// The native one is on show.
+    /// The native run is the one being shown.
     async fn finish(mut self) -> Result<Outcome, RunError> {
         tokio::select! {
-            // What the caller has seen is the start of this run's output too: show the rest. At the deadline it is this one that got further.
+            // If what the caller has seen is also the start of this run's output, show the rest. At the deadline, this
+            // is the run that got further.
             outcome = &mut self.first => match outcome {
                 Ok(outcome) if is_final(&outcome) && self.stage.switch_to(EngineId::Wasm) => Ok(outcome),
                 Ok(_) | Err(_) => self.second.await.map(native_outcome),
@@ -191,9 +196,11 @@ where
     }
 }
 
-/// Whether another engine could not have brought it to a better end.
+/// Whether another engine could have done no better.
 fn is_final(outcome: &Outcome) -> bool {
-    matches!(outcome.status, Status::Completed { .. } | Status::TimedOut) && outcome.unsupported.is_none()
+    let came_to_its_end = matches!(outcome.status, Status::Completed { .. } | Status::TimedOut);
+    // A program that met what WebAssembly lacks, and ended well all the same, has dealt with it.
+    came_to_its_end && (outcome.unsupported.is_none() || outcome.status.is_success())
 }
 
 fn native_outcome(outcome: Outcome) -> Outcome {
@@ -205,7 +212,7 @@ fn promote(mut outcome: Outcome, reason: String) -> Outcome {
     outcome
 }
 
-/// An outcome that stands although another engine could do better: says so.
+/// For an outcome that stands although another engine could do better: says so.
 pub(crate) fn explain(mut outcome: Outcome, refusal: Option<&Refusal>) -> Outcome {
     if let (Some(reason), Some(GuestError { hint: hint @ None, .. })) = (&outcome.unsupported, &mut outcome.error) {
         *hint = Some(match refusal {

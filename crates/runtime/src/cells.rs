@@ -9,7 +9,7 @@ use sandbox::{
 };
 
 use crate::errand::{Errand, Ready, final_word, is_own, own_places};
-use crate::sessions::{Furnished, Live, Seat, SessionInfo, Stage};
+use crate::sessions::{Furnished, Live, Past, Seat, SessionInfo, Stage};
 use crate::{RunError, Runtime};
 
 impl Runtime {
@@ -30,13 +30,21 @@ impl Runtime {
     }
 
     async fn run_at(&self, seat: &mut Seat, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, RunError> {
-        let was_lost = drop_dead(seat)?;
+        drop_dead(seat)?;
         let engines = self.engines_for_cell(seat, &plan)?;
         let mut errand = self.errand(plan).await?;
         leave_own(seat, &mut errand).await?;
         let mut last = None;
         for engine in engines {
-            let ready = self.furnish_cell(seat, &errand, engine.id(), live).await?;
+            let ready = match self.furnish_cell(seat, &errand, engine.id(), live).await {
+                Ok(ready) => ready,
+                // Another engine may have what this one has not; if none has, the first one's reason is told.
+                Err(refused @ RunError::Refused(_)) => {
+                    last.get_or_insert(refused);
+                    continue;
+                }
+                Err(failed) => return Err(failed),
+            };
             let _turn = self.turns.take(ready.plan.principal()).await;
             if let Err(error) = self.open(seat, &**engine, &ready.plan).await {
                 last = Some(error);
@@ -49,7 +57,8 @@ impl Runtime {
                 ran => ran?,
             };
             outcome.packages = packages;
-            if was_lost && matches!(outcome.state, Some(SessionState::Kept)) {
+            let past = std::mem::replace(&mut seat.held()?.past, Past::None);
+            if past == Past::Lost && matches!(outcome.state, Some(SessionState::Kept)) {
                 outcome.state = Some(SessionState::Gone);
             }
             return Ok(explain(outcome));
@@ -57,7 +66,7 @@ impl Runtime {
         Err(last.unwrap_or_else(|| closed_meanwhile(seat.name()).into()))
     }
 
-    /// Makes packages ready for a cell. What earlier cells wanted, this one has too: all of it in versions that go together.
+    /// Makes packages ready for a cell. It also gets what earlier cells wanted, all of it in versions that go together.
     async fn furnish_cell(
         &self,
         seat: &mut Seat,
@@ -74,27 +83,32 @@ impl Runtime {
             (Some(before), None) => Some(before.clone()),
             (None, now) => now.clone(),
         };
-        if let Some(Furnished { wanted, layer, engine: whose }) = before
-            && Some(&wanted) == together.as_ref()
-            && whose == engine
+        if let Some(Furnished { wanted, layer, engine: whose }) = &before
+            && Some(wanted) == together.as_ref()
+            && *whose == engine
         {
-            return Ok(Ready { plan: errand.plan.clone().with_layer(layer), packages: None });
+            return Ok(Ready { plan: errand.plan.clone().with_layer(layer.clone()), packages: None });
         }
         let Some(together) = together else { return self.furnish_only(errand, engine, live).await };
         let all = Errand { plan: errand.plan.clone(), wanted: Some(together.clone()) };
         let ready = match self.furnish_only(&all, engine, live).await {
-            // They do not go together: then what this cell wants has to do.
+            // They do not go together: then this cell gets only what it wants itself.
             Err(RunError::Refused(_)) if errand.wanted.as_ref() != Some(&together) => {
                 return self.furnish_only(errand, engine, live).await;
             }
             furnished => furnished?,
         };
+        // What could not be had is asked for again by the next cell, and takes nothing from this one that earlier ones had.
+        if ready.packages.as_ref().is_some_and(|provided| provided.problem.is_some()) {
+            let had = before.filter(|before| before.engine == engine).and_then(|before| before.layer);
+            return Ok(Ready { plan: ready.plan.with_layer(had), ..ready });
+        }
         let layer = ready.plan.layer().cloned();
         seat.held()?.furnished.insert(kind, Furnished { wanted: together, engine, layer });
         Ok(ready)
     }
 
-    /// Makes packages ready in a session, which is opened if there is none.
+    /// Makes packages ready in a session, which is opened if it does not exist.
     pub async fn install_in(
         &self,
         (owner, name): (&Principal, &SessionName),
@@ -152,13 +166,13 @@ impl Runtime {
         Ok(layer.map(|layer| layer.packages.clone()).unwrap_or_default())
     }
 
-    /// The session's engine, or those that a new session can have.
+    /// The session's engine, or those that a new session may have.
     fn engines_for_cell(&self, seat: &mut Seat, plan: &Plan) -> Result<Vec<&std::sync::Arc<dyn Engine>>, Refusal> {
         let name = seat.name().clone();
         let Stage::Live(live) = &seat.held()?.stage else {
             return match plan.engine() {
                 EngineChoice::Only(_) => Ok(vec![self.first_that_serves(plan.language(), plan.engine())?]),
-                // A session cannot move, so it starts where everything can be done.
+                // A session cannot move, so it starts where everything is possible.
                 EngineChoice::Auto => {
                     let all: Vec<_> =
                         self.engines.iter().rev().filter(|engine| engine.serves(plan.language()).is_ok()).collect();
@@ -188,7 +202,7 @@ impl Runtime {
         Ok(vec![engine])
     }
 
-    /// Makes a live session of files that wait for one.
+    /// Turns files that wait for a session into a live one.
     async fn open(&self, seat: &mut Seat, engine: &dyn Engine, plan: &Plan) -> Result<(), RunError> {
         let held = seat.held()?;
         let Stage::Draft(draft) = &held.stage else { return Ok(()) };
@@ -201,7 +215,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// Writes a file into a session, which is opened if there is none; its size then.
+    /// Writes a file into a session, which is opened if it does not exist, and returns the file's size.
     pub async fn write_file(
         &self,
         (owner, name): (&Principal, &SessionName),
@@ -218,10 +232,10 @@ impl Runtime {
             Stage::Live(live) => live.session.write(path, contents, mode).await,
         };
         seat.is_done();
-        written.map_err(|error| file_refusal("path", path, error))
+        written.map_err(|error| file_error(&mut seat, path, error))
     }
 
-    /// A turn in a session that is there, and whose process is.
+    /// A turn in an existing session whose process is alive.
     async fn find_living(&self, owner: &Principal, name: &SessionName) -> Result<Seat, RunError> {
         living(self.sessions.find(owner, name).await?)
     }
@@ -235,7 +249,7 @@ impl Runtime {
     ) -> Result<FileRead, RunError> {
         let mut seat = self.find_living(owner, name).await?;
         let read = seat.held()?.stage.read(path, part).await;
-        read.map_err(|error| file_refusal("path", path, error))
+        read.map_err(|error| file_error(&mut seat, path, error))
     }
 
     /// What a session's workspace holds.
@@ -262,12 +276,12 @@ impl Runtime {
         self.sessions.count()
     }
 
-    /// Ends a session, also one that is busy.
+    /// Ends a session, even a busy one.
     pub fn close_session(&self, owner: &Principal, name: &SessionName) -> Result<(), Refusal> {
         self.sessions.close(owner, name)
     }
 
-    /// A session of its own that is what another one is.
+    /// Makes a copy of a session as it is now, as a session of its own.
     pub async fn fork_session(&self, owner: &Principal, name: &SessionName, new: &SessionName) -> Result<(), RunError> {
         let mut seat = self.find_living(owner, name).await?;
         seat.is_busy();
@@ -286,7 +300,8 @@ impl Runtime {
         Ok(())
     }
 
-    /// Writes a session into a file, which is made when it is this call's turn in the session: those that wait have none. What was made with it.
+    /// Writes a session into a file. The file is made only when it is this call's turn in the session, so calls that
+    /// wait have none. Returns whatever was made along with it.
     pub async fn save_session<T>(
         &self,
         owner: &Principal,
@@ -304,7 +319,7 @@ impl Runtime {
         saved.map(|()| made).map_err(session_error)
     }
 
-    /// Makes a session of what was saved.
+    /// Makes a session from what was saved.
     pub async fn restore_session(&self, owner: &Principal, name: &SessionName, from: OwnedFd) -> Result<(), RunError> {
         let none = || {
             Refusal::new("session", "this server has no WebAssembly, in which sessions are saved", "run the code again")
@@ -317,7 +332,7 @@ impl Runtime {
     }
 }
 
-/// Whoever only adds to a session has to hear that what it adds to is gone.
+/// A caller who only adds to a session has to hear that what it would add to is gone.
 fn living(mut seat: Seat) -> Result<Seat, RunError> {
     if is_dead(&mut seat)? {
         return Err(gone(&mut seat, EngineError::new(HolderEnded)));
@@ -329,13 +344,20 @@ fn is_dead(seat: &mut Seat) -> Result<bool, Refusal> {
     Ok(matches!(&seat.held()?.stage, Stage::Live(live) if !live.session.is_alive()))
 }
 
-/// A session whose process is gone is begun anew, by a cell, whose result says so.
-fn drop_dead(seat: &mut Seat) -> Result<bool, Refusal> {
-    let is_dead = is_dead(seat)?;
-    if is_dead {
+/// If a session's process is gone, a cell starts it afresh, and the result of the first one that runs says so.
+fn drop_dead(seat: &mut Seat) -> Result<(), Refusal> {
+    if is_dead(seat)? {
         seat.clear()?;
     }
-    Ok(is_dead)
+    Ok(())
+}
+
+/// Why a file cannot be had; or that the session's process ended just now.
+fn file_error(seat: &mut Seat, path: &WorkspacePath, error: FileError) -> RunError {
+    match is_dead(seat) {
+        Ok(true) => gone(seat, EngineError::new(HolderEnded)),
+        Ok(false) | Err(_) => file_refusal("path", path, error),
+    }
 }
 
 /// A session that ended with the process that held it.
@@ -350,14 +372,14 @@ struct Gone {
 #[error("the process that held it has ended; begin it again")]
 struct HolderEnded;
 
-/// Says so, once: the name is free then.
+/// Says so, once: the name is free after that.
 fn gone(seat: &mut Seat, cause: EngineError) -> RunError {
     let name = seat.name().clone();
     seat.give_up();
     EngineError::new(Gone { name, cause }).into()
 }
 
-/// What another engine could do, in a session that cannot move there.
+/// Says what another engine could do, in a session that cannot move there.
 fn explain(mut outcome: Outcome) -> Outcome {
     if let (Some(reason), Some(error)) = (&outcome.unsupported, &mut outcome.error) {
         error.hint.get_or_insert_with(|| format!("{reason}; use another session, with engine `native`"));
@@ -380,15 +402,15 @@ impl Stage {
         }
     }
 
-    /// Whether there is something, whatever it is.
+    /// Whether something has this name, whatever it is.
     async fn has(&mut self, path: &WorkspacePath) -> bool {
         let read = self.read(path, FilePart { offset: 0, limit: 0 }).await;
         !matches!(read, Err(FileError::NotFound | FileError::NotFolder))
     }
 }
 
-/// Does not look for what the workspace has itself: a registry need not hear what its modules are called, and would have a stranger's under
-/// the same name.
+/// Does not look for modules that the workspace has itself: a registry need not learn what they are called, and might
+/// offer a stranger's under the same name.
 async fn leave_own(seat: &mut Seat, errand: &mut Errand) -> Result<(), Refusal> {
     let Some(kind) = LayerKind::of(errand.plan.language()).filter(|_| !errand.guesses().is_empty()) else {
         return Ok(());
@@ -401,7 +423,7 @@ async fn leave_own(seat: &mut Seat, errand: &mut Errand) -> Result<(), Refusal> 
             errand.without(|imported| is_own(kind, imported, &entries));
             return Ok(());
         }
-        // There are more: then each is looked for.
+        // There are more than were listed: then look for each.
         Ok(_) => {
             for imported in errand.guesses() {
                 for place in own_places(kind, imported) {
@@ -420,7 +442,7 @@ async fn leave_own(seat: &mut Seat, errand: &mut Errand) -> Result<(), Refusal> 
 
 async fn run_busy(seat: &mut Seat, plan: Plan, live: &mut dyn LiveOutput) -> Result<Outcome, RunError> {
     seat.is_busy();
-    // What went wrong half-way is ended as what nobody waits for is.
+    // If this fails half-way, it is ended like a run that nobody waits for.
     let outcome = live_of(seat)?.session.run(plan, live).await.map_err(session_error)?;
     seat.is_done();
     Ok(outcome)
@@ -467,7 +489,7 @@ fn session_error(error: SessionError) -> RunError {
     }
 }
 
-/// Why a file cannot be had, as the caller's to change.
+/// Why a file is not available, for the caller to fix.
 fn file_refusal(argument: &'static str, path: &WorkspacePath, error: FileError) -> RunError {
     let hint = match error {
         FileError::NotFound => "`list_files` says what there is",

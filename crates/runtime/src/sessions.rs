@@ -1,4 +1,4 @@
-//! Sessions: who has which, whose turn it is in one, and when it ends.
+//! Sessions: who has which, whose turn it is in each, and when it ends.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,12 +9,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::draft::{Draft, Drafted};
 
-/// What sessions are held to.
+/// The limits of sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// The most that one caller has.
+    /// The most that one caller may have.
     pub most: usize,
-    /// How long one may do nothing.
+    /// How long one may be idle.
     pub idle: Duration,
 }
 
@@ -43,12 +43,12 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Table {
     by_name: HashMap<(Principal, SessionName), Arc<Slot>>,
-    /// What callers have in sessions without an engine. Also those that were closed count, until whoever is at them lets go.
+    /// What callers keep in sessions without an engine. Closed ones count too, until whoever is using them lets go.
     drafted: HashMap<Principal, Weak<Drafted>>,
     sweeper: Sweeper,
 }
 
-/// Whether somebody looks after sessions that do nothing.
+/// Whether a task is looking for sessions that have been idle too long.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Sweeper {
     #[default]
@@ -56,7 +56,7 @@ enum Sweeper {
     Goes,
 }
 
-/// What to do about a session that is there already.
+/// What to do about a session that already exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Present {
     Taken,
@@ -68,26 +68,26 @@ enum Present {
 struct Slot {
     name: SessionName,
     owner: Principal,
-    /// Calls take turns, in the order in which they came.
+    /// Calls take turns, in the order in which they arrived.
     turn: Arc<Semaphore>,
     closed: watch::Sender<bool>,
-    /// What its owner has in sessions without an engine.
+    /// What its owner keeps in sessions without an engine.
     drafted: Arc<Drafted>,
-    /// Those that it is one of.
+    /// The sessions that it is one of.
     sessions: Weak<Shared>,
     resting: Mutex<Resting>,
 }
 
-/// What is known of a session while nobody is at it.
+/// What is known of a session while nobody is using it.
 #[derive(Debug)]
 struct Resting {
-    /// `None` while somebody is.
+    /// `None` while someone is.
     held: Option<Held>,
     last_use: Instant,
     about: About,
 }
 
-/// What can be told of a session without waiting for it.
+/// What can be said about a session without waiting for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct About {
     engine: Option<EngineId>,
@@ -98,15 +98,24 @@ struct About {
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) stage: Stage,
-    /// What its cells wanted beside their language.
+    /// What its cells wanted besides their language.
     pub(crate) furnished: HashMap<LayerKind, Furnished>,
+    pub(crate) past: Past,
+}
+
+/// Whether there was a session before this one that its caller still counts on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Past {
+    None,
+    /// It ended with its process, and the caller was not told yet.
+    Lost,
 }
 
 /// Packages of a session: what all of its cells together want, and where that is.
 #[derive(Debug, Clone)]
 pub(crate) struct Furnished {
     pub(crate) wanted: Wanted,
-    /// Whose layer it is: another engine's does not serve.
+    /// Which engine the layer is for: it is of no use to another.
     pub(crate) engine: EngineId,
     pub(crate) layer: Option<Layer>,
 }
@@ -118,7 +127,7 @@ pub(crate) enum Stage {
     Live(Live),
 }
 
-/// A session in an engine.
+/// A session that lives in an engine.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) engine: EngineId,
@@ -134,9 +143,9 @@ pub struct SessionInfo {
     pub engine: Option<EngineId>,
     /// Languages with a live interpreter.
     pub languages: Vec<&'static str>,
-    /// How long it has done nothing; `None` while it runs something.
+    /// How long it has been idle; `None` while it runs something.
     pub idle: Option<Duration>,
-    /// How long it stays if nothing is done.
+    /// How long it stays if nothing happens.
     pub expires_in: Duration,
 }
 
@@ -145,18 +154,18 @@ impl Sessions {
         Self { shared: Arc::new(Shared { limits, table: Mutex::default() }) }
     }
 
-    /// Waits for a turn in a session, which is made if there is none.
+    /// Waits for a turn in a session, which is created if it does not exist.
     pub(crate) async fn enter(&self, owner: &Principal, name: &SessionName) -> Result<Seat, Refusal> {
         loop {
             let slot = self.slot(owner, name, Present::Taken)?;
             if let Some(seat) = Seat::take(slot).await {
                 return Ok(seat);
             }
-            // Closed while it was waited for: whoever asked for it wants a new one.
+            // It was closed while we waited for it: whoever asked for it wants a new one.
         }
     }
 
-    /// Waits for a turn in a session that is there.
+    /// Waits for a turn in an existing session.
     pub(crate) async fn find(&self, owner: &Principal, name: &SessionName) -> Result<Seat, Refusal> {
         let slot = self.shared.lock().by_name.get(&(owner.clone(), name.clone())).cloned();
         match slot {
@@ -165,13 +174,13 @@ impl Sessions {
         }
     }
 
-    /// A place for a session that is made of another one.
+    /// A place for a session that is made from another one.
     pub(crate) async fn make(&self, owner: &Principal, name: &SessionName) -> Result<Seat, Refusal> {
-        // Nobody else is at it yet, unless it was closed at once.
+        // Nobody else is using it yet, unless it was closed at once.
         Seat::take(self.slot(owner, name, Present::Refused)?).await.ok_or_else(|| not_found(name))
     }
 
-    /// Ends a session, also one that is busy.
+    /// Ends a session, even a busy one.
     pub(crate) fn close(&self, owner: &Principal, name: &SessionName) -> Result<(), Refusal> {
         let slot = self.shared.lock().by_name.remove(&(owner.clone(), name.clone()));
         slot.ok_or_else(|| not_found(name))?.close();
@@ -218,7 +227,7 @@ impl Sessions {
     }
 }
 
-/// The same answer for a session that never was, one that is over, and another caller's.
+/// The same answer for a session that never existed, one that has ended, and another caller's.
 fn not_found(name: &SessionName) -> Refusal {
     Refusal::new(
         "session",
@@ -245,7 +254,7 @@ impl Table {
     }
 }
 
-/// Ends sessions that do nothing for too long, for as long as there are any.
+/// Ends sessions that have been idle too long, for as long as there are any.
 async fn sweep(shared: Weak<Shared>) {
     loop {
         let Some(pause) = shared.upgrade().map(|shared| shared.limits.idle / 20) else { return };
@@ -270,7 +279,7 @@ async fn sweep(shared: Weak<Shared>) {
 impl Slot {
     fn new((owner, name): (&Principal, &SessionName), drafted: Arc<Drafted>, sessions: &Arc<Shared>) -> Self {
         let now = Instant::now();
-        let held = Held { stage: Stage::Draft(Draft::new(&drafted)), furnished: HashMap::new() };
+        let held = Held { stage: Stage::Draft(Draft::new(&drafted)), furnished: HashMap::new(), past: Past::None };
         Self {
             name: name.clone(),
             owner: owner.clone(),
@@ -286,7 +295,7 @@ impl Slot {
         self.resting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is in it goes now, or when whoever is at it hears of this.
+    /// Drops what is in it: now, or once whoever is using it hears of this.
     fn close(&self) {
         self.closed.send_replace(true);
         self.turn.close();
@@ -310,7 +319,7 @@ impl Slot {
         }
     }
 
-    /// Frees the name, if it is still this one's.
+    /// Frees the name, if it still belongs to this session.
     fn forget(&self) {
         let Some(sessions) = self.sessions.upgrade() else { return };
         let key = (self.owner.clone(), self.name.clone());
@@ -322,10 +331,12 @@ impl Slot {
         self.close();
     }
 
-    /// Whoever was at it is done. What has nothing in it is no session.
+    /// Whoever was using it is done. With nothing in it, it is not a session.
     fn give_back(&self, held: Option<Held>) {
         let is_empty = match &held {
-            Some(Held { stage: Stage::Draft(draft), furnished }) => draft.is_empty() && furnished.is_empty(),
+            Some(Held { stage: Stage::Draft(draft), furnished, past }) => {
+                draft.is_empty() && furnished.is_empty() && *past == Past::None
+            }
             Some(Held { stage: Stage::Live(_), .. }) => false,
             None => true,
         };
@@ -337,18 +348,18 @@ impl Slot {
         if let Some(Held { stage: Stage::Live(live), .. }) = &held {
             resting.about = About { engine: Some(live.engine), languages: live.session.languages() };
         }
-        // One that was closed meanwhile is dropped.
+        // If it has been closed meanwhile, it is dropped.
         resting.held = held.filter(|_| !*self.closed.borrow());
     }
 }
 
-/// A turn in a session: nobody else is at it until this is dropped.
+/// A turn in a session: nobody else uses it until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Seat {
     slot: Arc<Slot>,
     permit: Option<OwnedSemaphorePermit>,
     held: Option<Held>,
-    /// Whether something was started that has not come to its end.
+    /// Whether something was started that has not finished.
     busy: Busy,
 }
 
@@ -369,7 +380,7 @@ impl Seat {
         &self.slot.name
     }
 
-    /// Until somebody closes it.
+    /// Completes when someone closes the session.
     pub(crate) fn closed(&self) -> impl Future<Output = ()> + use<> {
         let mut closed = self.slot.closed.subscribe();
         async move {
@@ -378,20 +389,20 @@ impl Seat {
         }
     }
 
-    /// What is in it. An error after it was given up.
+    /// What is in it. An error once it has been given up.
     pub(crate) fn held(&mut self) -> Result<&mut Held, Refusal> {
         let name = &self.slot.name;
         self.held.as_mut().ok_or_else(|| not_found(name))
     }
 
-    /// Begins it anew.
+    /// Starts it afresh, after its process ended.
     pub(crate) fn clear(&mut self) -> Result<(), Refusal> {
         let draft = Draft::new(&self.slot.drafted);
-        *self.held()? = Held { stage: Stage::Draft(draft), furnished: HashMap::new() };
+        *self.held()? = Held { stage: Stage::Draft(draft), furnished: HashMap::new(), past: Past::Lost };
         Ok(())
     }
 
-    /// Something is started now: if this is dropped before [`Seat::is_done`], it is ended.
+    /// Something is being started: if this is dropped before [`Seat::is_done`], that is ended.
     pub(crate) fn is_busy(&mut self) {
         self.busy = Busy::Yes;
     }
@@ -400,7 +411,7 @@ impl Seat {
         self.busy = Busy::No;
     }
 
-    /// It is no good any more: the name is free.
+    /// The session is of no use any more: frees the name.
     pub(crate) fn give_up(&mut self) {
         self.held = None;
         self.busy = Busy::No;
@@ -412,10 +423,10 @@ impl Drop for Seat {
     fn drop(&mut self) {
         let (slot, permit, held) = (Arc::clone(&self.slot), self.permit.take(), self.held.take());
         match held {
-            Some(Held { stage: Stage::Live(mut live), furnished }) if self.busy == Busy::Yes => {
+            Some(Held { stage: Stage::Live(mut live), furnished, past }) if self.busy == Busy::Yes => {
                 tokio::spawn(async move {
                     live.session.settle().await;
-                    slot.give_back(Some(Held { stage: Stage::Live(live), furnished }));
+                    slot.give_back(Some(Held { stage: Stage::Live(live), furnished, past }));
                     drop(permit);
                 });
             }

@@ -1,6 +1,7 @@
 //! One process is killed while calls of every kind are under way, and while there are none: whom it takes along, what those are told, and that
 //! the rest goes on.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -124,7 +125,7 @@ fn find(server: i32, victim: Victim) -> Vec<i32> {
             return found;
         }
         assert!(Instant::now() < end, "no {victim:?}");
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -179,6 +180,28 @@ fn whoever_is_hit_is_told_and_the_rest_goes_on() {
             back(&mut client, after)
         );
         before.assert_again(server, SOON);
+    }
+}
+
+/// A call that is refused in between does not keep it from who asks next.
+#[test]
+fn who_was_refused_hears_of_it_with_the_next_result() {
+    let Some(world) = World::new() else { return };
+    let mut client = world.serve(&["--log", "off"]);
+    for (victim, session, engine) in [(Victim::Worker, "w", "wasm"), (Victim::Launcher, "n", "native")] {
+        let cell = |code: &str, packages: &[&str]| json!({"session": session, "engine": engine, "language": "python", "code": code, "packages": packages});
+        printed(&client.run(&cell("x = 1", &[])));
+        for pid in find(client.pid(), victim) {
+            processes::kill(pid);
+        }
+        thread::sleep(Duration::from_millis(500));
+        let refused = client.run(&cell("x", &["no name!"]));
+        assert_eq!((&refused["isError"], refused.get("structuredContent")), (&json!(true), None), "{refused}");
+        let result = client.run(&cell("'x' in globals()", &[]));
+        let content = &result["structuredContent"];
+        assert_eq!((&content["result"], &content["state"]), (&json!(false), &json!("gone")), "{result}");
+        let again = client.run(&cell("1", &[]));
+        assert_eq!(again["structuredContent"].get("state"), None, "it is said once: {again}");
     }
 }
 

@@ -104,6 +104,12 @@ fn all_output_can_be_read_later() {
     let read = client.request("resources/read", &json!({"uri": uri}));
     let text = read["result"]["contents"][0]["text"].as_str().expect("text");
     assert!(text.starts_with("0\n1\n") && text.ends_with("\n399999\n"), "{} bytes", text.len());
+    // Also of a run that has a name for its files' sake.
+    let code = "open('a', 'w').write('x')\nprint('short')";
+    let result = client.run(&json!({"language": "python", "code": code}));
+    let uri = format!("run://{}/stdout", result["structuredContent"]["run"].as_str().expect("a name"));
+    let read = client.request("resources/read", &json!({"uri": uri}));
+    assert_eq!(read["result"]["contents"][0]["text"], "short\n", "{read}");
 }
 
 #[test]

@@ -115,7 +115,7 @@ function failure(error) {
 
 function stream(title, text, dropped, kind, place) {
   const made = section(title, output(text, title || 'Errors and warnings', kind), copying(text));
-  if (dropped > 0) made.append(node('p', { className: 'note' }, `${size(dropped)} from the middle are not here${place ? `; all of it is in ${place}` : ''}.`));
+  if (dropped > 0) made.append(node('p', { className: 'note' }, `${size(dropped)} from the middle are not here${place ? `; more of it is in ${place}` : ''}.`));
   return made;
 }
 

@@ -16,16 +16,17 @@ use tokio_util::sync::CancellationToken;
 
 /// Connections at one time; more wait until one is closed.
 const MOST: usize = 1024;
-/// Those of one address. Whoever cannot be asked for a token yet must not keep out the others.
+/// Connections of one address. Clients that cannot be asked for a token yet must not keep out the others.
 const MOST_OF_ONE: usize = MOST / 4;
 /// What the next one of it is told.
 const ONE_TOO_MANY: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 /// How long a client may take to send a request's head, and how long it may keep a connection without asking anything.
 const HEAD_TIME: Duration = Duration::from_secs(15);
-/// How long a client may take nothing of what is sent to it. Nothing else ends a connection on which an answer waits to be sent.
+/// How long a client may go without taking any of what is sent to it. Nothing else ends a connection with an unsent
+/// answer.
 const STALL: Duration = Duration::from_mins(2);
-/// When it is tried again where no connection could be taken.
+/// How long to wait after a connection could not be accepted.
 const AGAIN: Duration = Duration::from_millis(100);
 /// The largest head.
 const MOST_HEAD: usize = 64 << 10;
@@ -62,8 +63,7 @@ async fn take_all(
         };
         let Some(peer) = peers.enter(address) else {
             tracing::debug!(%address, "a connection is one too many of its address");
-            // The buffer of a new connection has room for it.
-            stream.try_write(ONE_TOO_MANY).ok();
+            turn_away(&stream);
             continue;
         };
         if let Err(error) = give_up_after(stall, &stream) {
@@ -83,14 +83,21 @@ async fn take_all(
     }
 }
 
-/// Has the kernel break a connection whose other end has not taken anything for so long of what waits for it. One that reads a little now and
-/// then has its time anew, and one that has nothing to read has all the time.
+/// Tells one client too many so, as far as that can be done without waiting for it.
+fn turn_away(stream: &TcpStream) {
+    // Not through tokio, which has not heard yet that it can be written to. A new connection's buffer has room for it.
+    rustix::io::write(stream, ONE_TOO_MANY).ok();
+}
+
+/// Has the kernel break a connection if data has waited this long and the other end has taken none of it. Reading a
+/// little now and then starts the time anew, and a connection with nothing to read has no limit.
 fn give_up_after(stall: Duration, stream: &TcpStream) -> rustix::io::Result<()> {
     let millis = u32::try_from(stall.as_millis()).unwrap_or(u32::MAX);
     rustix::net::sockopt::set_tcp_user_timeout(stream, millis)
 }
 
-/// The next connection. What goes wrong with one is that one's; where no descriptors are left, one that is closed makes room for the next.
+/// The next connection. Failing to accept one does not stop the others; if descriptors run out, a connection that is
+/// closed makes room.
 async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
     loop {
         match listener.accept().await {
@@ -139,7 +146,7 @@ impl Drop for Peer {
     }
 }
 
-/// What stands for all addresses of one customer: in IPv6 that mostly has networks of its own, 256 of them or more.
+/// What stands for all addresses of one customer, who in IPv6 mostly has networks of their own, 256 of them or more.
 fn whose(address: IpAddr) -> IpAddr {
     const HOSTS: u32 = 128 - 56;
     match address.to_canonical() {
@@ -201,6 +208,18 @@ mod tests {
         let broken = timeout(STALL * 20, ask_until_broken(&never));
         let ((), broken) = tokio::join!(reading, broken);
         assert!(broken.is_ok(), "it holds its place");
+    }
+
+    #[tokio::test]
+    async fn one_too_many_is_told_so() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let mut client = client(&listener).await;
+        let (stream, _) = listener.accept().await.expect("a connection");
+        turn_away(&stream);
+        drop(stream);
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("retry-after: 1"), "{answer}");
     }
 
     #[test]

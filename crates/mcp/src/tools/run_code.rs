@@ -233,7 +233,7 @@ impl Run {
         result.is_error = Some(!outcome.status.is_success());
         result.structured_content = structured;
         if let Some(name) = name {
-            let (stdout, stderr) = if has_more { self.live.take_recording() } else { Default::default() };
+            let (stdout, stderr) = self.live.take_recording();
             let files = if self.session.is_none() { std::mem::take(&mut outcome.files) } else { Vec::new() };
             runs.keep(
                 name,

@@ -13,10 +13,12 @@ use url::Url;
 use crate::fetch;
 use crate::http::access::Denied;
 
-/// Keys are taken for good for this long. A key that the issuer took back is good until then.
+/// How long keys are trusted. A key that the issuer revokes stays good until then.
 const FRESH: Duration = Duration::from_mins(10);
-/// Where the issuer cannot be reached, for this long.
+/// How long they are trusted if the issuer cannot be reached.
 const STALE: Duration = Duration::from_hours(1);
+/// How long callers wait for the issuer while older keys are still at hand.
+const PROMPT: Duration = Duration::from_secs(1);
 /// The issuer is not asked more often than this, whatever callers send.
 const PAUSE: Duration = Duration::from_secs(10);
 /// The largest answer.
@@ -89,10 +91,12 @@ impl Keys {
         // In a task of its own: a caller that hangs up does not take the answer with it.
         let shared = Arc::clone(&self.0);
         let refreshing = tokio::spawn(async move { shared.refresh().await });
-        if let Some(key) = find(STALE) {
-            return key.map_err(|_| Denied::Invalid);
+        if self.0.held(STALE).is_some() {
+            // A key may have been taken back since. An issuer that is slow to say so does not hold up everybody.
+            tokio::time::timeout(PROMPT, refreshing).await.ok();
+        } else {
+            refreshing.await.map_err(|_| Denied::Unavailable)?;
         }
-        refreshing.await.map_err(|_| Denied::Unavailable)?;
         match find(STALE) {
             Some(key) => key.map_err(|_| Denied::Invalid),
             None if self.0.held(STALE).is_none() => Err(Denied::Unavailable),
@@ -160,7 +164,7 @@ fn get<T: DeserializeOwned>(agent: &ureq::Agent, url: &str) -> Result<T, KeysErr
     Ok(serde_json::from_slice(&body)?)
 }
 
-/// Where an issuer says what it is: RFC 8414 puts the issuer's path behind the well-known one, OpenID in front of it.
+/// Where an issuer describes itself: RFC 8414 puts the issuer's path behind the well-known one, OpenID in front of it.
 fn well_known(issuer: &Url) -> [Url; 2] {
     let path = issuer.path().trim_end_matches('/');
     [format!("/.well-known/oauth-authorization-server{path}"), format!("{path}/.well-known/openid-configuration")].map(
