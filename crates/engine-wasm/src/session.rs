@@ -1,11 +1,14 @@
 //! A session, from the server's side.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use sandbox::{
     BoxFuture, Bytes, Capture, Collect, EngineError, EntryKind, FileError, FilePart, FileRead, FolderEntry, Layer,
     Limits, LiveOutput, Outcome, OutputFile, Plan, PlannedFile, Principal, Refusal, RuntimeInfo, Session, SessionError,
@@ -100,8 +103,10 @@ impl WasmSession {
         // The end of what is copied.
         drop(into);
         // First report what could not be written: all that the worker knows of it is that nobody reads any more.
-        copying.await.map_err(WasmError::Save)?;
-        plain(answer?).map(drop)
+        match copying.await.map_err(WasmError::Save)? {
+            Copied::All => plain(answer?).map(drop),
+            Copied::Endless => Err(self.broken()),
+        }
     }
 
     async fn ask(&self, errand: Errand) -> Result<Result<Answer, Fault>, WasmError> {
@@ -370,28 +375,63 @@ impl Session for WasmSession {
     }
 }
 
+/// How a copy ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Copied {
+    All,
+    /// Whoever writes into the pipe keeps it open.
+    Endless,
+}
+
 /// Starts to copy what comes out of a pipe into a file. Goes on until the pipe ends or this is dropped: nobody counts a
-/// copy that nobody waits for, and whoever writes into the pipe sees that it is closed.
-fn copy(from: OwnedFd, file: OwnedFd) -> impl Future<Output = io::Result<()>> {
+/// copy that nobody waits for, and whoever writes into the pipe sees that it is closed. To be awaited when whoever writes
+/// says that all is written: from then on the pipe has to end soon.
+fn copy(from: OwnedFd, file: OwnedFd) -> impl Future<Output = io::Result<Copied>> {
     /// More than what any session may have.
     const MOST: u64 = 8 << 30;
-    /// How much is written before checking again whether anybody waits.
-    const STEP: u64 = 1 << 20;
-    let waits = Arc::new(());
-    let waiting = Arc::downgrade(&waits);
+    /// As much as a pipe holds.
+    const STEP: usize = 64 << 10;
+    /// How long to wait for more before checking again whether anybody waits for the copy.
+    const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    /// How long to wait for the end, in all, once everything is written. Writing to a slow disk does not count.
+    const PATIENCE: Duration = Duration::from_secs(5);
+    let all_written = Arc::new(AtomicBool::new(false));
+    let waiting = Arc::downgrade(&all_written);
     let copying = tokio::task::spawn_blocking(move || {
         let (mut from, mut file) = (File::from(from).take(MOST), File::from(file));
-        while waiting.strong_count() > 0 {
-            if io::copy(&mut from.by_ref().take(STEP), &mut file)? == 0 {
-                // It gets its name next: even if the machine stops, a file with a name is complete.
-                return file.sync_all();
+        let mut buffer = vec![0; STEP];
+        let mut patience = PATIENCE;
+        while let Some(all_written) = waiting.upgrade().map(|all_written| all_written.load(Ordering::Relaxed)) {
+            if patience.is_zero() {
+                return Ok(Copied::Endless);
             }
+            let since = Instant::now();
+            let mut pipe = [PollFd::new(from.get_ref(), PollFlags::IN)];
+            let has_come = match poll(&mut pipe, Some(&PAUSE)) {
+                Ok(count) => count > 0,
+                Err(Errno::INTR) => false,
+                Err(error) => return Err(error.into()),
+            };
+            if all_written {
+                patience = patience.saturating_sub(since.elapsed());
+            }
+            if !has_come {
+                continue;
+            }
+            let length = from.read(&mut buffer)?;
+            if length == 0 {
+                // It gets its name next: even if the machine stops, a file with a name is complete.
+                file.sync_all()?;
+                return Ok(Copied::All);
+            }
+            file.write_all(buffer.get(..length).unwrap_or_default())?;
         }
         Err(io::ErrorKind::Interrupted.into())
     });
     async move {
+        all_written.store(true, Ordering::Relaxed);
         let copied = copying.await;
-        drop(waits);
+        drop(all_written);
         copied.unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 }
@@ -475,9 +515,16 @@ fn odd() -> WasmError {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-
     use super::*;
+
+    #[tokio::test]
+    async fn nothing_is_waited_for_when_nobody_waits() {
+        let (from, into) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a pipe");
+        drop(copy(from, tempfile::tempfile().expect("a file").into()));
+        let mut pipe = [PollFd::new(&into, PollFlags::empty())];
+        let closed = poll(&mut pipe, Some(&Timespec { tv_sec: 20, tv_nsec: 0 }));
+        assert_eq!(closed, Ok(1), "its other end is still open");
+    }
 
     #[tokio::test]
     async fn what_is_saved_for_nobody_is_not_written() {
@@ -498,7 +545,7 @@ mod tests {
         let file = tempfile::tempfile().expect("a file");
         let copying = copy(from, file.try_clone().expect("a file").into());
         File::from(into).write_all(&vec![7; (3 << 20) + 1]).expect("somebody waits");
-        copying.await.expect("copied");
+        assert_eq!(copying.await.expect("copied"), Copied::All);
         assert_eq!(file.metadata().expect("a file").len(), (3 << 20) + 1);
     }
 }

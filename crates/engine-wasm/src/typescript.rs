@@ -1,6 +1,8 @@
 //! Turns TypeScript into JavaScript: types are taken out; enums, namespaces, parameter properties and decorators are
 //! written out. Types are not checked.
 
+mod enums;
+
 use std::path::{Path, PathBuf};
 
 use oxc::allocator::Allocator;
@@ -64,6 +66,10 @@ fn translate(source: &str, name: &str, kind: SourceType, unused: Unused) -> Resu
         return Err(SyntaxError::new(error, source));
     }
     let mut program = parsed.program;
+    if let Some(span) = enums::excess(&program) {
+        let (line, column) = position(source, span.start as usize);
+        return Err(SyntaxError { message: "its enums are too much to work out".to_owned(), line, column });
+    }
     let analysed = SemanticBuilder::new_compiler().with_enum_eval(true).with_check_syntax_error(true).build(&program);
     if let Some(error) = analysed.diagnostics.errors().next() {
         return Err(SyntaxError::new(error, source));

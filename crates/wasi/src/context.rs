@@ -99,7 +99,7 @@ impl<H: Host> Context<H> {
 
     /// The guest's files, for functions of the host's own.
     pub fn files(&mut self) -> Files<'_> {
-        Files::new(&mut self.file_system, self.host.realtime())
+        Files::new(&mut self.file_system, &mut self.host)
     }
 
     /// Whether the guest has anything open that it opened itself.
@@ -118,9 +118,15 @@ impl<H: Host> Context<H> {
         self.file_system.swap_disk(disk);
     }
 
-    /// Puts another image beneath the disk. Whatever the guest has open in the old one is lost to it.
+    /// Puts another image beneath the disk. What the guest has open of a tree that is in both stays open. The rest of the old image, and the
+    /// directories where several trees meet, but for `/`, are lost to it ([`Errno::Io`]).
     pub fn set_image(&mut self, image: &Image) {
-        self.file_system.set_image(image);
+        let before = self.file_system.set_image(image);
+        for node in self.descriptors.nodes_mut() {
+            if let Node::Image(entry) = node {
+                *entry = image.find_again(*entry, &before);
+            }
+        }
     }
 
     /// Closes everything that the guest has open, for a disk that goes on without it. Nothing works after this.

@@ -82,6 +82,15 @@ impl Descriptors {
         &self.slots
     }
 
+    /// What files and directories are open, to be replaced.
+    pub(crate) fn nodes_mut(&mut self) -> impl Iterator<Item = &mut Node> {
+        self.slots.iter_mut().flatten().filter_map(|descriptor| match &mut descriptor.what {
+            What::File(file) => Some(&mut file.node),
+            What::Directory(directory) => Some(&mut directory.node),
+            What::Stdin | What::Output(_) | What::Device(..) => None,
+        })
+    }
+
     /// Empties the table; what was in it is to be released.
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Descriptor> + use<> {
         std::mem::take(&mut self.slots).into_iter().flatten()

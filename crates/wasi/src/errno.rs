@@ -25,7 +25,8 @@ pub enum Errno {
     /// An argument that means nothing.
     #[error("invalid argument")]
     Inval = 28,
-    /// The file system contradicts itself; a bug of ours, or a tree whose bytes changed after it was opened.
+    /// It was open in an image that is not there any more; or the file system contradicts itself: a bug of ours, or a tree whose bytes
+    /// changed after it was opened.
     #[error("input/output error")]
     Io = 29,
     /// A directory where a file was wanted.

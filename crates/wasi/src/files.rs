@@ -1,27 +1,38 @@
 //! The guest's files for functions of the embedder's own, such as JavaScript's `fs`.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use crate::fs::{Access, Contents, Existing, File, FileKind, FileSystem, LastLink, Missing, Node};
+use crate::fs::{Access, Contents, Device, Existing, File, FileKind, FileSystem, LastLink, Missing, Node};
 use crate::fs::{OpenOptions, Stat, Wanted};
-use crate::{Errno, MAX_PATH};
+use crate::{Errno, Host, MAX_PATH, MAX_RANDOM};
 
 /// The guest's files by path: absolute, or relative to the workspace. The rules and errors are those that the guest itself would meet:
 /// read-only outside `/box` and `/tmp`, quota, lengths, symbolic links followed.
-#[derive(Debug)]
 pub struct Files<'a> {
     file_system: &'a mut FileSystem,
+    host: &'a mut dyn Host,
     now: u64,
 }
 
+impl fmt::Debug for Files<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Files")
+    }
+}
+
 impl<'a> Files<'a> {
-    pub(crate) fn new(file_system: &'a mut FileSystem, now: u64) -> Self {
-        Self { file_system, now }
+    pub(crate) fn new(file_system: &'a mut FileSystem, host: &'a mut dyn Host) -> Self {
+        let now = host.realtime();
+        Self { file_system, host, now }
     }
 
-    /// The whole of a file.
+    /// The whole of a file. A device that never ends is too large.
     pub fn read(&self, path: &str) -> Result<Vec<u8>, Errno> {
         let node = self.find(path, LastLink::Follow)?;
+        if let Node::Device(Device::Zero | Device::Random) = node {
+            return Err(Errno::Overflow);
+        }
         let size = usize::try_from(self.file_system.size(node)?).map_err(|_| Errno::Overflow)?;
         let mut bytes = vec![0; size];
         let count = if size == 0 { 0 } else { self.file_system.read(node, 0, &mut bytes)? };
@@ -29,9 +40,16 @@ impl<'a> Files<'a> {
         Ok(bytes)
     }
 
-    /// A part of a file: less than asked only at its end.
-    pub fn read_at(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>, Errno> {
+    /// A part of a file: less than asked only at its end, or beyond [`MAX_RANDOM`] bytes of a device.
+    pub fn read_at(&mut self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>, Errno> {
         let node = self.find(path, LastLink::Follow)?;
+        if let Node::Device(device @ (Device::Zero | Device::Random)) = node {
+            let mut bytes = vec![0; length.min(MAX_RANDOM as usize)];
+            if device == Device::Random {
+                self.host.random(&mut bytes);
+            }
+            return Ok(bytes);
+        }
         let left = self.file_system.size(node)?.saturating_sub(offset);
         let mut bytes = vec![0; usize::try_from(left).unwrap_or(usize::MAX).min(length)];
         let count = if bytes.is_empty() { 0 } else { self.file_system.read(node, offset, &mut bytes)? };
@@ -42,6 +60,9 @@ impl<'a> Files<'a> {
     /// Writes a part of a file that is there. All or nothing.
     pub fn write_at(&mut self, path: &str, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
         let node = self.find(path, LastLink::Follow)?;
+        if loses_writes(node) {
+            return Ok(());
+        }
         let end = offset.saturating_add(bytes.len() as u64);
         // A file that could not be so long is refused before it is made.
         if end > self.file_system.size(node)? {
@@ -53,6 +74,9 @@ impl<'a> Files<'a> {
 
     /// Makes a file of these contents, in the place of what it held.
     pub fn write(&mut self, path: &str, contents: impl Into<Contents>) -> Result<(), Errno> {
+        if self.find(path, LastLink::Follow).is_ok_and(loses_writes) {
+            return Ok(());
+        }
         let path = locate(path)?;
         self.file_system.put(Node::ROOT, &path, File::written(contents.into()), self.now).map(|_| ())
     }
@@ -68,6 +92,9 @@ impl<'a> Files<'a> {
             wanted: Wanted::Anything,
         };
         let node = self.file_system.open(Node::ROOT, &path, options, self.now)?;
+        if loses_writes(node) {
+            return Ok(());
+        }
         let size = self.file_system.size(node)?;
         let written = self.file_system.write(node, size, bytes, self.now)?;
         if written < bytes.len() {
@@ -77,9 +104,12 @@ impl<'a> Files<'a> {
         Ok(())
     }
 
-    /// Cuts a file, or lets it grow with zeros.
+    /// Cuts a file, or lets it grow with zeros. A device has no size to change.
     pub fn truncate(&mut self, path: &str, size: u64) -> Result<(), Errno> {
         let node = self.find(path, LastLink::Follow)?;
+        if loses_writes(node) {
+            return Ok(());
+        }
         self.file_system.set_size(node, size, self.now)
     }
 
@@ -167,6 +197,11 @@ impl<'a> Files<'a> {
         let path = locate(path)?;
         self.file_system.lookup(Node::ROOT, &path, last)
     }
+}
+
+/// Whether it is a device that takes whatever is written to it, and keeps nothing.
+fn loses_writes(node: Node) -> bool {
+    matches!(node, Node::Device(Device::Null | Device::Zero | Device::Random))
 }
 
 /// The path from the root.

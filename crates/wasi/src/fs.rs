@@ -129,8 +129,9 @@ impl FileSystem {
         std::mem::swap(&mut self.inodes, disk.inodes_mut());
     }
 
-    pub(crate) fn set_image(&mut self, image: &Image) {
-        self.image = image.clone();
+    /// The image that was there before.
+    pub(crate) fn set_image(&mut self, image: &Image) -> Image {
+        std::mem::replace(&mut self.image, image.clone())
     }
 
     /// Bytes of memory that files' contents take.
@@ -141,6 +142,7 @@ impl FileSystem {
 
     pub(crate) fn kind(&self, node: Node) -> Result<FileKind, Errno> {
         Ok(match node {
+            Node::Image(Entry::Gone) => return Err(Errno::Io),
             Node::Image(entry) if self.image.is_directory(entry) => FileKind::Directory,
             Node::Image(_) => FileKind::File,
             Node::Memory(id) => match self.inodes.get(id)?.kind {
@@ -154,6 +156,7 @@ impl FileSystem {
 
     pub(crate) fn number(&self, node: Node) -> u64 {
         match node {
+            Node::Image(Entry::Gone) => 0,
             Node::Image(Entry::Merged(number)) => MERGED_NUMBERS + u64::from(number),
             Node::Image(Entry::Tree { tree, index }) => (u64::from(tree) + 1) << 32 | u64::from(index),
             Node::Memory(id) => MEMORY_NUMBERS + self.inodes.get(id).map_or(0, |inode| inode.number),
@@ -191,6 +194,7 @@ impl FileSystem {
     /// The size of something that can be read at a position.
     pub(crate) fn size(&self, node: Node) -> Result<u64, Errno> {
         match node {
+            Node::Image(Entry::Gone) => Err(Errno::Io),
             Node::Image(entry) => self.image.contents(entry).map(|contents| contents.len() as u64).ok_or(Errno::Isdir),
             Node::Memory(id) => self.inodes.file(id).map(File::size),
             Node::Device(_) => Ok(0),
@@ -200,6 +204,7 @@ impl FileSystem {
     /// Copies a part of a file; less than asked only at its end.
     pub(crate) fn read(&self, node: Node, offset: u64, target: &mut [u8]) -> Result<usize, Errno> {
         match node {
+            Node::Image(Entry::Gone) | Node::Device(_) => Err(Errno::Io),
             Node::Image(entry) => {
                 let contents = self.image.contents(entry).ok_or(Errno::Isdir)?;
                 let rest = usize::try_from(offset).ok().and_then(|offset| contents.get(offset..)).unwrap_or_default();
@@ -210,7 +215,6 @@ impl FileSystem {
                 Ok(count)
             }
             Node::Memory(id) => self.inodes.file(id).map(|file| file.read(offset, target)),
-            Node::Device(_) => Err(Errno::Io),
         }
     }
 

@@ -37,8 +37,13 @@ struct Merged {
 /// An entry of the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entry {
-    Tree { tree: u16, index: u32 },
+    Tree {
+        tree: u16,
+        index: u32,
+    },
     Merged(u32),
+    /// It was in another image, which this one took the place of.
+    Gone,
 }
 
 /// A tree that cannot be mounted there.
@@ -71,6 +76,20 @@ impl Image {
         Ok(Self { shared: Arc::new(draft.finish()) })
     }
 
+    /// What an entry of another image is in this one. Files and directories of a tree are there if the tree is; of merged directories, only
+    /// the root is sure to be the same one.
+    pub(crate) fn find_again(&self, entry: Entry, other: &Self) -> Entry {
+        match entry {
+            Entry::Tree { tree, index } => {
+                let place = other.tree(tree).and_then(|tree| self.shared.trees.iter().position(|mine| mine.is(tree)));
+                let place = place.and_then(|place| u16::try_from(place).ok());
+                place.map_or(Entry::Gone, |tree| Entry::Tree { tree, index })
+            }
+            Self::ROOT => Self::ROOT,
+            Entry::Merged(_) | Entry::Gone => Entry::Gone,
+        }
+    }
+
     /// The entry of that name in a directory; nothing if there is none, or this is a file.
     pub(crate) fn child(&self, entry: Entry, name: &str) -> Option<Node> {
         match entry {
@@ -83,6 +102,7 @@ impl Image {
                 let at = children.binary_search_by(|(child, _)| (**child).cmp(name)).ok()?;
                 children.get(at).map(|(_, node)| *node)
             }
+            Entry::Gone => None,
         }
     }
 
@@ -98,12 +118,14 @@ impl Image {
                 let (name, node) = self.merged(number)?.children.get(position)?;
                 Some((name, *node))
             }
+            Entry::Gone => None,
         }
     }
 
     pub(crate) fn parent(&self, entry: Entry) -> Entry {
         match entry {
             Entry::Merged(number) => Entry::Merged(self.merged(number).map_or(ROOT, |merged| merged.parent)),
+            Entry::Gone => Entry::Gone,
             Entry::Tree { tree, index } => {
                 let parent = self.tree(tree).map_or(tree::ROOT, |tree| tree.parent(index));
                 match self.shared.covers.get(&(tree, parent)) {
@@ -118,6 +140,7 @@ impl Image {
         match entry {
             Entry::Tree { tree, index } => self.tree(tree).is_some_and(|tree| tree.is_directory(index)),
             Entry::Merged(_) => true,
+            Entry::Gone => false,
         }
     }
 
@@ -125,7 +148,7 @@ impl Image {
     pub(crate) fn contents(&self, entry: Entry) -> Option<&[u8]> {
         match entry {
             Entry::Tree { tree, index } => self.tree(tree)?.contents(index),
-            Entry::Merged(_) => None,
+            Entry::Merged(_) | Entry::Gone => None,
         }
     }
 
@@ -192,7 +215,7 @@ impl Draft {
             }
             Some(Node::Image(Entry::Merged(number))) => Some(number),
             Some(Node::Image(Entry::Tree { tree, index })) => self.cover(parent, name, tree, index),
-            Some(Node::Memory(_) | Node::Device(_)) => None,
+            Some(Node::Image(Entry::Gone) | Node::Memory(_) | Node::Device(_)) => None,
         }
     }
 

@@ -387,6 +387,7 @@ fn save_node(node: Node, out: &mut SaveWriter<'_>) -> io::Result<()> {
         Node::Image(Entry::Merged(number)) => (1, number, 0),
         Node::Memory(id) => (2, id.number(), 0),
         Node::Device(device) => (3, u32::try_from(device.number()).unwrap_or(0), 0),
+        Node::Image(Entry::Gone) => (4, 0, 0),
     };
     out.byte(kind)?;
     out.word(first)?;
@@ -404,6 +405,7 @@ fn read_node(from: &mut SaveReader<'_>, disk: &mut RestoredDisk) -> Result<Node,
         1 => Node::Image(Entry::Merged(first)),
         2 => Node::Memory(disk.open(first)?),
         3 => Node::Device(read_device(first.into())?),
+        4 => Node::Image(Entry::Gone),
         _ => return Err(RestoreError::Damaged("something is open that is nothing")),
     })
 }

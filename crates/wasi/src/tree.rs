@@ -193,6 +193,11 @@ impl Tree {
         self.whole()
     }
 
+    /// Whether they were opened as one.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.bytes, &other.bytes)
+    }
+
     pub(crate) fn is_directory(&self, index: u32) -> bool {
         self.entry(index).is_some_and(|entry| entry.kind == Kind::Directory)
     }

@@ -149,6 +149,32 @@ out.end(() => {
     }
 }
 
+/// Reading all of a device that never ends takes more memory than there is, as in Node.
+#[test]
+fn devices_of_javascript() {
+    if WASM.serves("javascript") {
+        let code = r"
+const fs = require('fs');
+fs.writeFileSync('/dev/null', 'gone');
+fs.appendFileSync('/dev/null', 'gone');
+fs.copyFileSync('main.js', '/dev/null');
+const none = fs.openSync('/dev/null', 'w+');
+console.log(fs.writeSync(none, 'gone'), fs.readSync(none, Buffer.alloc(3)), fs.readFileSync('/dev/null').length);
+const random = fs.openSync('/dev/urandom');
+const bytes = Buffer.alloc(3 << 20);
+console.log(fs.readSync(random, bytes), bytes.subarray(-16).some((byte) => byte !== 0));
+console.log(fs.readSync(fs.openSync('/dev/zero'), bytes), bytes.subarray(-16).every((byte) => byte === 0));
+try {
+  fs.readFileSync('/dev/zero');
+} catch (error) {
+  console.log(error.message);
+}
+";
+        let expected = "4 0 0\n3145728 true\n3145728 true\nout of memory\n";
+        Run::wasm("javascript", code).ran().printed(expected);
+    }
+}
+
 #[test]
 fn tracebacks_of_python() {
     if !WASM.serves("python") {

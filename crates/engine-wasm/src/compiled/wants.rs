@@ -1,7 +1,12 @@
 //! What a program wants that WebAssembly lacks, or has in another form than the machine. It is read from the program's
 //! text: a guess, but a wrong one costs no more than another engine.
 
+use std::iter;
+
 use sandbox::Plan;
+
+/// The most text that is looked at, of a program and its files together: whoever looks is a thread that others wait for.
+const MOST_READ: usize = 2 << 20;
 
 /// Functions, when they are called, and headers, when they are included.
 struct Lack {
@@ -110,14 +115,19 @@ pub(crate) struct Wants {
 impl Wants {
     /// Reads the program and its files.
     pub(crate) fn of(plan: &Plan) -> Self {
-        let mut wants = Self::default();
-        wants.read(plan.code());
-        for file in plan.files() {
+        let files = plan.files().iter().filter(|file| {
             let extension = file.path.as_str().rsplit_once('.').map(|(_, extension)| extension);
-            if extension
-                .is_some_and(|extension| ["c", "h", "cc", "hh", "cpp", "hpp", "cxx", "inl"].contains(&extension))
-            {
-                wants.read(&file.contents);
+            extension.is_some_and(|extension| ["c", "h", "cc", "hh", "cpp", "hpp", "cxx", "inl"].contains(&extension))
+        });
+        let mut wants = Self::default();
+        let mut room = MOST_READ;
+        for text in iter::once(plan.code()).chain(files.map(|file| &*file.contents)) {
+            let (looked_at, beyond) = text.split_at(text.len().min(room));
+            wants.read(looked_at);
+            room -= looked_at.len();
+            if !beyond.is_empty() {
+                let reason = "it is too long to be looked through for what WebAssembly does not have";
+                wants.otherwise = wants.otherwise.or(Some(reason));
             }
         }
         wants
@@ -134,45 +144,48 @@ impl Wants {
     }
 
     fn read(&mut self, text: &[u8]) {
-        let words: Vec<Word<'_>> = Words::new(text).collect();
-        for (index, word) in words.iter().enumerate() {
-            let near = |step: isize| index.checked_add_signed(step).and_then(|index| words.get(index));
-            let is = |word: Option<&Word<'_>>, text: &str| matches!(word, Some(Word::Name(name)) if *name == text.as_bytes());
+        let mut words = Words::new(text).peekable();
+        let mut before = None;
+        while let Some(word) = words.next() {
+            let after = words.peek().copied();
             match word {
-                Word::Name(b"thread" | b"jthread" | b"async") if near(-1) == Some(&Word::Other(b':')) => {
+                Word::Name(b"thread" | b"jthread" | b"async") if before == Some(Word::Other(b':')) => {
                     self.cannot = self.cannot.or(Some(THREADS));
                 }
                 Word::Header(name) => {
-                    let lack = LACKS.iter().find(|lack| lack.headers.iter().any(|header| header.as_bytes() == *name));
+                    let lack = LACKS.iter().find(|lack| lack.headers.iter().any(|header| header.as_bytes() == name));
                     self.cannot = self.cannot.or(lack.map(|lack| lack.reason));
                 }
-                Word::Name(name) if near(1) == Some(&Word::Other(b'(')) => {
-                    let lack = LACKS.iter().find(|lack| lack.calls.iter().any(|call| call.as_bytes() == *name));
+                Word::Name(name) if after == Some(Word::Other(b'(')) => {
+                    let lack = LACKS.iter().find(|lack| lack.calls.iter().any(|call| call.as_bytes() == name));
                     // A method of that name is the program's own.
-                    let own = matches!(near(-1), Some(Word::Other(b'.' | b'>')));
+                    let own = matches!(before, Some(Word::Other(b'.' | b'>')));
                     self.cannot = self.cannot.or(lack.filter(|_| !own).map(|lack| lack.reason));
                 }
-                Word::Name(b"long") if !is(near(1), "long") && !is(near(-1), "long") => {
+                Word::Name(b"long") if ![before, after].contains(&Some(word)) => {
                     let reason = "its `long` would have 32 bits in WebAssembly, and has 64 here";
                     self.otherwise = self.otherwise.or(Some(reason));
                 }
-                Word::Name(name) if OTHERWISE.iter().any(|word| word.as_bytes() == *name) => {
+                Word::Name(name) if OTHERWISE.iter().any(|word| word.as_bytes() == name) => {
                     let reason = "it depends on the size of pointers, which is 32 bits in WebAssembly";
                     self.otherwise = self.otherwise.or(Some(reason));
                 }
                 Word::Name(_) | Word::Other(_) => {}
             }
+            before = Some(word);
         }
     }
 }
 
-/// Whether a file of the program's has `using namespace`.
+/// Whether a file of the program's has `using namespace`, or there is too much of them to look.
 pub(super) fn uses_namespaces(plan: &Plan) -> bool {
-    let uses = |text: &[u8]| {
-        let words: Vec<Word<'_>> = Words::new(text).collect();
-        words.windows(2).any(|pair| matches!(pair, [Word::Name(b"using"), Word::Name(b"namespace")]))
+    let texts = || iter::once(plan.code()).chain(plan.files().iter().map(|file| &*file.contents));
+    let uses = |text| {
+        let mut before = None;
+        Words::new(text)
+            .any(|word| matches!((before.replace(word), word), (Some(Word::Name(b"using")), Word::Name(b"namespace"))))
     };
-    uses(plan.code()) || plan.files().iter().any(|file| uses(&file.contents))
+    texts().map(<[u8]>::len).sum::<usize>() > MOST_READ || texts().any(uses)
 }
 
 /// The headers that a text includes before anything else: what comes before them could change what they mean.
@@ -320,6 +333,8 @@ impl<'a> Iterator for Words<'a> {
 
 #[cfg(test)]
 mod tests {
+    use sandbox::{InputFile, Policy, Request};
+
     use super::*;
 
     fn wants(text: &str) -> Wants {
@@ -371,6 +386,23 @@ mod tests {
             assert!(wants(text).another().is_some(), "{text}");
             assert!(wants(text).cannot().is_none(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_too_long_is_for_another_engine() {
+        let plan = |length: usize, name: &str| {
+            let file = InputFile { path: name.into(), contents: vec![b';'; length] };
+            let (code, language) = ("int main() {}".into(), Some("cpp".to_owned()));
+            let request = Request { code, language, files: vec![file], ..Request::default() };
+            Policy::default().admit(request).expect("admitted")
+        };
+        let short = plan(MOST_READ / 2, "a.h");
+        assert_eq!((Wants::of(&short), uses_namespaces(&short)), (Wants::default(), false));
+        let long = plan(MOST_READ, "a.h");
+        assert!(Wants::of(&long).another().is_some() && Wants::of(&long).cannot().is_none() && uses_namespaces(&long));
+        // Any file can be included, whatever it is called.
+        let data = plan(MOST_READ, "a.txt");
+        assert_eq!((Wants::of(&data), uses_namespaces(&data)), (Wants::default(), true));
     }
 
     #[test]

@@ -41,8 +41,9 @@ impl Wall for Forged {
             let (_, descriptors) = protocol::receive::<Hello>(&stdin).expect("a hello").expect("a server");
             let jobs = descriptors.into_iter().next().expect("a socket");
             protocol::send(&stdin, &Greeting::Ready(Reset::Scan), &[]).expect("room");
-            let mut buffer = vec![0; MAX_PACKET];
-            while let Ok(Some((length, _))) = protocol::receive_bytes(&jobs, &mut buffer) {
+            let (mut buffer, mut held) = (vec![0; MAX_PACKET], Vec::new());
+            while let Ok(Some((length, files))) = protocol::receive_bytes(&jobs, &mut buffer) {
+                held.extend(files);
                 if let Ok(Envelope::Inline(task)) = protocol::decode(&buffer[..length]) {
                     forge(&jobs, *task);
                 }
@@ -168,8 +169,8 @@ async fn an_answer_that_is_too_long_ends_it() {
     assert!(!worker.is_alive());
 }
 
-/// What the engine makes of a run in such a worker.
-async fn outcome(forger: Forger, wall: Duration) -> Outcome {
+/// An engine with such workers, and the file that it takes for a runtime.
+fn engine(forger: Forger) -> (WasmEngine, tempfile::NamedTempFile) {
     let mut module = tempfile::NamedTempFile::new().expect("a file");
     module.write_all(b"of no interest").expect("room");
     let installed = InstalledRuntime {
@@ -179,8 +180,24 @@ async fn outcome(forger: Forger, wall: Duration) -> Outcome {
         tree: None,
     };
     let engine = WasmEngine::new(WasmConfig { runtimes: vec![installed], wall: Arc::new(Forged(forger)), slots: 1 });
+    (engine, module)
+}
+
+/// What the engine makes of a run in such a worker.
+async fn outcome(forger: Forger, wall: Duration) -> Outcome {
+    let (engine, _module) = engine(forger);
     let sandbox = engine.open(plan(wall)).await.expect("a sandbox");
     sandbox.run(&mut ()).await.expect("an outcome")
+}
+
+#[tokio::test]
+async fn a_saved_session_that_never_ends_ends_it() {
+    let (engine, _module) =
+        engine(|jobs, task| say(jobs, number_of(&task), &Reply::Answer(Box::new(Ok(Answer::Done)))));
+    let mut session = engine.open_session(&plan(Duration::from_secs(1))).await.expect("a session");
+    let saving = session.save(tempfile::tempfile().expect("a file").into());
+    let saved = tokio::time::timeout(Duration::from_secs(20), saving).await.expect("it is not waited for");
+    assert!(saved.is_err() && !session.is_alive());
 }
 
 /// It is the run's own end that it has used up its time, whatever its worker is at.

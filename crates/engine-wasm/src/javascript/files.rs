@@ -88,7 +88,11 @@ fn read(call: &mut Call<'_, '_>, path: &str, position: u64, length: u32, wanted:
     let size = if is_whole {
         first.len() as u64
     } else {
-        files(call)?.stat(path).map_or(0, |stat| stat.size.saturating_sub(position))
+        // A device that gives so much has no size, and never ends.
+        files(call)?.stat(path).map_or(0, |stat| match stat.kind {
+            FileKind::Device => u64::MAX,
+            FileKind::File | FileKind::Directory | FileKind::Symlink => stat.size.saturating_sub(position),
+        })
     };
     let size = u32::try_from(size).unwrap_or(u32::MAX).min(length);
     // An allocation of nothing may give no pointer.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::directory::{Directory, FIRST_POSITION};
 use super::{FileKind, FileSystem, LastLink, Node};
 use crate::Errno;
+use crate::image::Entry;
 
 /// An entry of a listing.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +34,7 @@ impl FileSystem {
 
     fn real_entry_at(&self, directory: Node, position: u64) -> Result<Option<Listed<'_>>, Errno> {
         let found = match directory {
+            Node::Image(Entry::Gone) => return Err(Errno::Io),
             Node::Image(entry) => {
                 let index = usize::try_from(position - FIRST_POSITION).map_err(|_| Errno::Inval)?;
                 self.image.nth_child(entry, index).map(|(name, node)| (position, name, node))

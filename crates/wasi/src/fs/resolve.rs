@@ -10,6 +10,7 @@ use std::borrow::Cow;
 
 use super::directory::Parent;
 use super::{FileSystem, InodeId, Kind, Node};
+use crate::image::Entry;
 use crate::path::is_name;
 use crate::{Errno, MAX_NAME, MAX_PATH};
 
@@ -76,6 +77,7 @@ impl FileSystem {
     /// The entry of that name in a directory.
     pub(crate) fn child(&self, directory: Node, name: &str) -> Result<Option<Node>, Errno> {
         match directory {
+            Node::Image(Entry::Gone) => Err(Errno::Io),
             Node::Image(entry) if self.image.is_directory(entry) => Ok(self.image.child(entry, name)),
             Node::Memory(id) => Ok(self.inodes.directory(id)?.get(name).map(Node::Memory)),
             Node::Image(_) | Node::Device(_) => Err(Errno::Notdir),

@@ -140,6 +140,17 @@ fn what_was_saved_comes_back() {
 }
 
 #[test]
+fn what_is_lost_with_an_image_stays_lost() {
+    let (disk, mut guest) = full();
+    let held = guest.open("lib/a.py", 0, READ).unwrap();
+    // The same files, but another tree.
+    guest.context.set_image(&image());
+    let mut back = restored(&saved(&disk, &guest.context)).unwrap();
+    assert_eq!(back.read(held, 9), Err(Errno::Io));
+    assert_eq!(back.load("lib/a.py").unwrap(), b"import b");
+}
+
+#[test]
 fn what_is_damaged_does_no_harm() {
     let (disk, guest) = full();
     let bytes = saved(&disk, &guest.context);

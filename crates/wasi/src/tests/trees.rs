@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::guest::{A_DIRECTORY, DIRECTORY, Guest, READ, TestHost};
-use crate::{Context, Image, MountError, PackError, Quota, Tree, TreeError};
+use crate::{Context, Errno, Image, MountError, PackError, Quota, Tree, TreeError};
 
 fn tree(files: &[(&str, &str)]) -> Tree {
     let packed = Tree::pack(files.iter().map(|(path, contents)| (*path, contents.as_bytes()))).unwrap();
@@ -51,6 +51,43 @@ fn files_of_a_tree() {
     assert_eq!(guest.load("a/../b").unwrap(), b"2");
     assert_eq!(guest.load("a/y/../../a/x").unwrap(), b"1");
     assert_eq!(guest.stat("a/y/..").unwrap().number, guest.stat("a").unwrap().number);
+}
+
+#[test]
+fn what_is_open_in_an_image_that_changes() {
+    let (base, old, new) = (
+        tree(&[("both/base", "base")]),
+        tree(&[("both/x", "old"), ("d/y", "")]),
+        tree(&[("both/x", "new"), ("a", "")]),
+    );
+    let image = |trees: &[&Tree]| Image::new(trees.iter().map(|tree| ("/", (*tree).clone()))).unwrap();
+    let mut guest = Guest::new();
+    guest.context = Context::new(TestHost::default(), &image(&[&base, &old]), Quota::DEFAULT);
+    let kept = guest.open("both/base", 0, READ).unwrap();
+    let moved = guest.open("both/x", 0, READ).unwrap();
+    let directory = guest.open("d", DIRECTORY, READ).unwrap();
+    let merged = guest.open("both", DIRECTORY, READ).unwrap();
+
+    guest.context.set_image(&image(&[&base, &new, &old]));
+    assert_eq!(guest.load("both/x").unwrap(), b"new");
+    assert_eq!(guest.read(kept, 2).unwrap(), b"ba");
+    assert_eq!(guest.read(moved, 1).unwrap(), b"o");
+    assert_eq!(guest.read_directory(directory, 1_000, 0).unwrap().entries[2].name, "y");
+    assert_eq!(guest.read_directory(merged, 1_000, 0).err(), Some(Errno::Io));
+    assert_eq!(guest.open_at(merged, "x", 0, 0, READ, 0), Err(Errno::Io));
+
+    guest.context.set_image(&image(&[&base, &new]));
+    assert_eq!(guest.read(kept, 9).unwrap(), b"se");
+    assert_eq!(guest.read(moved, 9), Err(Errno::Io));
+    assert_eq!(guest.read_at(moved, 9, 0), Err(Errno::Io));
+    assert_eq!(guest.seek(moved, 0, 2), Err(Errno::Io));
+    assert_eq!(guest.stat_fd(moved), Err(Errno::Io));
+    assert_eq!(guest.read_directory(directory, 1_000, 0).err(), Some(Errno::Io));
+    // Their numbers are not given to others before the guest closes them.
+    assert_eq!(guest.open("a", 0, READ), Ok(merged + 1));
+    for fd in [moved, directory, merged] {
+        guest.close(fd).unwrap();
+    }
 }
 
 #[test]

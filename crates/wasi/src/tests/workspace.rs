@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::guest::{CREATE, Guest, READ, WRITE};
-use crate::{Contents, Errno, FileKind, FileOrigin, Quota};
+use crate::{Contents, Errno, FileKind, FileOrigin, MAX_RANDOM, Quota};
 
 fn collected(guest: Guest) -> Vec<(String, FileOrigin, Vec<u8>)> {
     let (_, workspace) = guest.context.into_workspace();
@@ -276,9 +276,33 @@ fn parts_of_files() {
     assert_eq!(files.read_at("a", 4, 3).unwrap(), b"bc\0");
     assert_eq!(files.read_at("a", 7, usize::MAX).unwrap(), b"\0z");
     assert_eq!(files.read_at("a", 9, 1).unwrap(), b"");
-    assert_eq!(files.read_at("/dev/zero", 0, 9).unwrap(), b"");
     assert_eq!(files.read_at("/box", 0, 1), Err(Errno::Isdir));
     assert_eq!(files.write_at("/lib/a.py", 0, b"x"), Err(Errno::Rofs));
+}
+
+#[test]
+fn devices_for_functions_of_the_host() {
+    let mut guest = Guest::with(Quota { bytes: 9, entries: 1 });
+    let mut files = guest.context.files();
+    files.symlink("/dev/null", "n").unwrap();
+    for path in ["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "n"] {
+        files.write(path, b"gone".as_slice()).unwrap();
+        files.append(path, b"gone").unwrap();
+        files.write_at(path, 5, b"gone").unwrap();
+        files.truncate(path, 7).unwrap();
+        assert_eq!(files.stat(path).unwrap().size, 0);
+    }
+    assert_eq!(files.read_at("/dev/null", 0, 9).unwrap(), b"");
+    assert_eq!(files.read("n").unwrap(), b"");
+    assert_eq!(files.read_at("/dev/zero", 5, 3).unwrap(), [0; 3]);
+    assert_eq!(files.read_at("/dev/urandom", 5, 3).unwrap(), [0xa5; 3]);
+    assert_eq!(files.read_at("/dev/random", 0, usize::MAX).unwrap().len(), MAX_RANDOM as usize);
+    assert_eq!(files.read("/dev/zero"), Err(Errno::Overflow));
+    assert_eq!(files.read("/dev/urandom"), Err(Errno::Overflow));
+    assert_eq!(files.read_at("/dev/stdin", 0, 3).unwrap(), b"");
+    assert_eq!(files.write("/dev/stdout", b"x".as_slice()), Err(Errno::Rofs));
+    assert_eq!(files.write("/dev/null/", b"x".as_slice()), Err(Errno::Isdir));
+    assert_eq!(guest.context.host().randoms, 2);
 }
 
 #[test]
