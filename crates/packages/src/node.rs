@@ -1,9 +1,9 @@
 //! JavaScript's packages, with Deno.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sandbox::PackageVersion;
@@ -92,35 +92,74 @@ pub(crate) fn take_over(folder: &Path) -> io::Result<Option<Installed>> {
     let Some(record) = read(&folder.join(LOCK)).and_then(|bytes| String::from_utf8(bytes).ok()) else {
         return Ok(None);
     };
-    let mut packages = Vec::new();
-    let mut pending = vec![folder.join("node_modules")];
-    while let Some(modules) = pending.pop() {
+    let mut folders = Vec::new();
+    let mut pending = vec![(folder.join("node_modules"), String::new())];
+    while let Some((modules, scope)) = pending.pop() {
         for entry in std::fs::read_dir(&modules).into_iter().flatten().flatten() {
             let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
             if name.starts_with('.') || !path.is_dir() {
                 continue;
             }
             if name.starts_with('@') {
-                pending.push(path);
+                pending.push((path, format!("{name}/")));
                 continue;
             }
-            packages.extend(described(&path));
-            pending.push(path.join("node_modules"));
+            pending.push((path.join("node_modules"), String::new()));
+            folders.push((format!("{scope}{name}"), path));
         }
     }
-    packages.sort();
-    packages.dedup();
-    Ok(Some(Installed { record, packages, looked }))
+    let packages = packages(&record, &folders);
+    Ok(packages.map(|packages| Installed { record, packages, looked }))
 }
 
-fn described(folder: &Path) -> Option<PackageVersion> {
+/// What the record says of the folders, which a package cannot forge as it can its own manifest. `None` if that cannot be read.
+fn packages(record: &str, folders: &[(String, PathBuf)]) -> Option<Vec<PackageVersion>> {
+    #[derive(Deserialize)]
+    struct Record {
+        #[serde(default)]
+        npm: BTreeMap<String, Machines>,
+    }
+    /// Those that a package is for; all, where none is named.
+    #[derive(Deserialize)]
+    struct Machines {
+        #[serde(default)]
+        os: Vec<String>,
+        #[serde(default)]
+        cpu: Vec<String>,
+    }
+    let is_there: BTreeSet<&str> = folders.iter().map(|(name, _)| &**name).collect();
+    let (mut packages, mut resolved) = (Vec::new(), BTreeSet::new());
+    for (key, Machines { os, cpu }) in serde_json::from_str::<Record>(record).ok()?.npm {
+        let package = of_key(&key)?;
+        resolved.insert(package.name.clone());
+        if is_there.contains(&*package.name) || (os.is_empty() && cpu.is_empty()) {
+            packages.push(package);
+        }
+    }
+    // What a package brings along in its own archive is not resolved: it is what its folder is called.
+    let bundled = folders.iter().filter(|(name, _)| !resolved.contains(name));
+    packages.extend(bundled.map(|(name, path)| PackageVersion { name: name.clone(), version: version_in(path) }));
+    packages.sort();
+    packages.dedup();
+    Some(packages)
+}
+
+/// From `name@version`, and perhaps `_` with the versions of what it is used with.
+fn of_key(key: &str) -> Option<PackageVersion> {
+    // A name may begin with `@`.
+    let (place, _) = key.match_indices('@').find(|(place, _)| *place > 0)?;
+    let (name, version) = (key.get(..place)?, key.get(place + 1..)?);
+    Some(PackageVersion { name: name.to_owned(), version: version.split('_').next()?.to_owned() })
+}
+
+/// What a folder's manifest says of its version.
+fn version_in(folder: &Path) -> String {
     #[derive(Deserialize)]
     struct Manifest {
-        name: String,
         version: String,
     }
-    let Manifest { name, version } = serde_json::from_slice(&read(&folder.join(MANIFEST))?).ok()?;
-    Some(PackageVersion { name, version })
+    let manifest = read(&folder.join(MANIFEST)).and_then(|bytes| serde_json::from_slice::<Manifest>(&bytes).ok());
+    manifest.map_or_else(|| "unknown".to_owned(), |manifest| manifest.version)
 }
 
 /// A whole file, if it is not too large.
@@ -137,21 +176,47 @@ mod tests {
     #[test]
     fn what_is_there_is_told() {
         let folder = tempfile::tempdir().expect("a temporary directory");
-        std::fs::write(folder.path().join(LOCK), "{}").expect("written");
-        for (place, name, version) in [
-            ("zod", "zod", "4.6.7"),
-            ("@a/b", "@a/b", "1.0.0"),
-            ("zod/node_modules/lodash", "lodash", "4.18.1"),
-            (".bin", "bin", "1"),
+        let record = serde_json::json!({"version": "5", "npm": {
+            "zod@4.6.7": {"integrity": "sha512-"},
+            "@a/b@1.0.0_zod@4.6.7": {"dependencies": ["zod"]},
+            "lodash@4.18.1": {},
+            "lodash@3.0.0": {},
+            "denied@1.0.0": {},
+            "required@1.0.0": {"os": ["darwin"]},
+            "@a/for-others@1.0.0": {"os": ["win32"], "cpu": ["x64"]},
+        }});
+        std::fs::write(folder.path().join(LOCK), record.to_string()).expect("written");
+        for (place, manifest) in [
+            ("zod", r#"{"name": "zod", "version": "4.6.7"}"#),
+            ("@a/b", r#"{"name": "harmless", "version": "9.9.9"}"#),
+            ("zod/node_modules/lodash", ""),
+            ("denied", r#"{"name": "zod", "version": "4.6.7"}"#),
+            ("required", "{}"),
+            ("zod/node_modules/@a/bundled", r#"{"name": "harmless", "version": "2.0.0"}"#),
+            ("zod/node_modules/nameless", "{}"),
+            (".bin", r#"{"name": "bin", "version": "1"}"#),
         ] {
             let package = folder.path().join("node_modules").join(place);
             std::fs::create_dir_all(&package).expect("made");
-            let manifest = serde_json::json!({"name": name, "version": version}).to_string();
             std::fs::write(package.join(MANIFEST), manifest).expect("written");
         }
         let installed = take_over(folder.path()).expect("ours").expect("a record");
         let shown: Vec<String> = installed.packages.iter().map(ToString::to_string).collect();
-        assert_eq!(shown, ["@a/b 1.0.0", "lodash 4.18.1", "zod 4.6.7"]);
+        assert_eq!(
+            shown,
+            [
+                "@a/b 1.0.0",
+                "@a/bundled 2.0.0",
+                "denied 1.0.0",
+                "lodash 3.0.0",
+                "lodash 4.18.1",
+                "nameless unknown",
+                "required 1.0.0",
+                "zod 4.6.7"
+            ]
+        );
+        let denies = PackagePolicy { deny: vec!["denied".to_owned()], ..PackagePolicy::default() };
+        assert!(denies.check_all(&installed.packages).is_err());
     }
 
     #[test]
@@ -175,6 +240,7 @@ mod tests {
         assert!(take_over(folder.path()).expect("ours").is_none(), "the record was a link");
         std::fs::write(folder.path().join(LOCK), "{}").expect("written");
         let installed = take_over(folder.path()).expect("ours").expect("a record");
-        assert_eq!(installed.packages, []);
+        let unread = |name: &str| PackageVersion { name: name.to_owned(), version: "unknown".to_owned() };
+        assert_eq!(installed.packages, ["a", "b", "c", "endless", "theirs"].map(unread));
     }
 }

@@ -1,7 +1,8 @@
 //! The story: build, snapshot, compile, each unless it is done, for one runtime after the other.
 
 use std::fmt;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -395,6 +396,10 @@ fn keep_built(
     place: &Path,
 ) -> Result<(), FileError> {
     layout.make_folder(&layout.built(runtime))?;
+    if tools::is_tool(runtime) {
+        // Behind walls a guest of a root server is another user. Nobody can come to this folder but through ours.
+        fs::set_permissions(out, Permissions::from_mode(0o755)).map_err(at("open to guests", out))?;
+    }
     // Thousands of files: one call for all of them. Without it a power failure could leave the name and not what is in it.
     let folder = fs::File::open(out).map_err(at("open", out))?;
     rustix::fs::syncfs(&folder).map_err(|error| at("write", out)(error.into()))?;
@@ -427,6 +432,22 @@ fn check_room(runtime: &Runtime, work: &Path) -> Result<(), SetupError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tool_is_open_to_guests_from_when_it_has_its_name() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let layout = Layout::prepare(root.path()).expect("a layout");
+        let temporary = Temporary::make(&layout).expect("made");
+        let mode_of = |runtime: &'static Runtime| {
+            let (out, place) = (temporary.path("out"), layout.built(runtime).join("key"));
+            private::make_folders(&out).expect("made");
+            keep_built(&layout, runtime, &temporary, &out, &place).expect("kept");
+            fs::metadata(&place).expect("it is there").permissions().mode() & 0o7777
+        };
+        let known = |runtime: Option<&'static Runtime>| runtime.expect("it is known");
+        assert_eq!(mode_of(known(tools::tool("uv"))), 0o755);
+        assert_eq!(mode_of(known(catalogue::runtime("python"))), 0o700);
+    }
 
     #[test]
     fn a_disk_without_room_is_refused_unless_a_build_goes_on() {

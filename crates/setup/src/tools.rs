@@ -1,6 +1,5 @@
 //! Tools: programs of others that belljar uses, got by package name and pinned hash as runtimes are. A tool is its recipe's result as it is.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use sandbox::Bytes;
 
 use crate::Setup;
 use crate::catalogue::Runtime;
-use crate::error::{Failure, SetupError, at};
+use crate::error::{Failure, SetupError};
 use crate::event::{Cancel, Event, How, Reporter};
 use crate::layout::Layout;
 use crate::lock::Lock;
@@ -114,9 +113,6 @@ impl Setup {
         // The holder before us may have got it; `build` looks.
         self.build(&layout, runtime, cancel, reporter)?;
         let tool = self.tool_in(&layout, runtime)?.ok_or(SetupError::FinishResult { what: runtime.name })?;
-        // Behind walls a guest of a root server is another user. Nobody can come to this folder but through ours.
-        let readable = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(&tool.home, readable).map_err(at("open to guests", &tool.home))?;
         Ok((tool, How::Built))
     }
 
