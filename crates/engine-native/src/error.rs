@@ -43,7 +43,7 @@ pub enum NativeError {
     #[error("the process that supervised this run has ended, and the run with it; run it again")]
     SupervisorLost,
     /// A step of building the jail failed.
-    #[error("the sandbox could not be built")]
+    #[error("the sandbox could not be built: cannot {}", .0.step.describe())]
     Jail(#[source] jail::Failure),
     /// Only in tests that require a program to be given to a waiting interpreter and to no other.
     #[error("an interpreter was to wait for this program, and was not ready in time")]
