@@ -100,9 +100,12 @@ impl From<jail::Failure> for NativeError {
         match (failure.step, Errno::from_raw_os_error(failure.errno)) {
             // From a first process that has lost its launcher,
             (_, Errno::CHILD) => Self::LauncherGone(io::Error::from_raw_os_error(failure.errno)),
-            // and from a launcher whose first process was killed just when it was to get its run, or its user id.
-            (jail::Step::Receive, Errno::PIPE)
-            | (jail::Step::MapIdentity, Errno::PIPE | Errno::NOENT | Errno::SRCH) => Self::SupervisorLost,
+            // and from a launcher whose first process was killed just when it was to get its run or its user id: its socket is
+            // closed, or reset if a message was left in it, and its files in `/proc` are gone.
+            (
+                jail::Step::Receive | jail::Step::MapIdentity,
+                Errno::PIPE | Errno::CONNRESET | Errno::NOENT | Errno::SRCH,
+            ) => Self::SupervisorLost,
             _ => Self::Jail(failure),
         }
     }
@@ -111,6 +114,18 @@ impl From<jail::Failure> for NativeError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_was_killed_on_its_way_is_told_as_that() {
+        let failed = |step, errno: Errno| {
+            NativeError::from(jail::Failure { step, subject: String::new(), errno: errno.raw_os_error() })
+        };
+        for errno in [Errno::PIPE, Errno::CONNRESET, Errno::NOENT, Errno::SRCH] {
+            assert!(matches!(failed(jail::Step::Receive, errno), NativeError::SupervisorLost), "{errno}");
+            assert!(matches!(failed(jail::Step::MapIdentity, errno), NativeError::SupervisorLost), "{errno}");
+            assert!(matches!(failed(jail::Step::OpenSource, errno), NativeError::Jail(_)), "{errno}");
+        }
+    }
 
     #[test]
     fn no_disk_is_full_where_watches_are_used_up() {
