@@ -273,6 +273,9 @@ pub(crate) fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Opti
     }
     // Descriptors that did not fit, into our buffer or under our limit, are lost, and the message would mean something
     // else without them.
+    if received.flags.contains(ReturnFlags::CTRUNC) && descriptors.len() < MAX_DESCRIPTORS {
+        return Err(io::Error::from_raw_os_error(libc::EMFILE));
+    }
     if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a message came without all that was sent with it"));
     }
