@@ -334,7 +334,7 @@ impl Runtime {
 
 /// A caller who only adds to a session has to hear that what it would add to is gone.
 fn living(mut seat: Seat) -> Result<Seat, RunError> {
-    if is_dead(&mut seat)? {
+    if is_dead(&mut seat)? || seat.held()?.past == Past::Lost {
         return Err(gone(&mut seat, EngineError::new(HolderEnded)));
     }
     Ok(seat)

@@ -202,6 +202,19 @@ fn who_was_refused_hears_of_it_with_the_next_result() {
         assert_eq!((&content["result"], &content["state"]), (&json!(false), &json!("gone")), "{result}");
         let again = client.run(&cell("1", &[]));
         assert_eq!(again["structuredContent"].get("state"), None, "it is said once: {again}");
+        // Nor from who would only add to it.
+        for pid in find(client.pid(), victim) {
+            processes::kill(pid);
+        }
+        thread::sleep(Duration::from_millis(500));
+        let refused = client.run(&cell("x", &["no name!"]));
+        assert_eq!((&refused["isError"], refused.get("structuredContent")), (&json!(true), None), "{refused}");
+        let part = json!({"session": session, "path": "parts.txt", "text": "part", "append": true});
+        let mut write =
+            || client.request("tools/call", &json!({"name": "write_file", "arguments": part}))["result"].take();
+        let added = write();
+        assert!(told(&added).contains(&format!("the session `{session}` is gone")), "{added}");
+        assert_eq!(write()["structuredContent"]["bytes"], 4, "it begins anew");
     }
 }
 
